@@ -1,0 +1,47 @@
+"""Avro contracts: `schemas/avro/<record>/v<N>.avsc`, their subjects, and the Confluent wire format.
+
+Wire format (Confluent documentation, "Wire format"): byte 0 is the magic byte 0x00, bytes 1-4 the schema id as a big-endian
+unsigned integer, the rest the Avro binary encoding of the value.
+"""
+
+import json
+import re
+import struct
+from pathlib import Path
+
+import fastavro
+
+from contracts.feeds import SCHEMAS, Feed
+
+MAGIC = 0
+HEADER = struct.Struct(">bI")
+
+
+def versions(record: str) -> list[Path]:
+    """Files of a record's versions, oldest first. Raises FileNotFoundError where there is none."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", record):
+        raise ValueError(f"not an Avro record name: {record!r}")
+    files = sorted((SCHEMAS / "avro" / record).glob("v*.avsc"), key=lambda file: int(file.stem[1:]))
+    if not files:
+        raise FileNotFoundError(f"no schema schemas/avro/{record}/v1.avsc")
+    return files
+
+
+def latest(record: str) -> dict:
+    """The newest version of a record's schema, as parsed JSON."""
+    return json.loads(versions(record)[-1].read_text())
+
+
+def parsed(record: str):
+    """The newest version of a record's schema, ready for fastavro."""
+    return fastavro.parse_schema(latest(record))
+
+
+def records_by_topic(feed: Feed) -> dict[str, str]:
+    """The Avro record that each topic of a feed carries as value. Dead letters are the original bytes, without a schema."""
+    return {feed.topic: feed.record, feed.scored_topic: "scored", feed.anomalies_topic: "anomaly"}
+
+
+def subject(topic: str) -> str:
+    """The registry's subject of a topic's value (TopicNameStrategy)."""
+    return f"{topic}-value"

@@ -1,0 +1,168 @@
+"""Feeds: one YAML file under `schemas/feeds/` each. A feed's topics, tables and names all follow from its declaration."""
+
+import datetime as dt
+import zoneinfo
+from pathlib import Path
+from typing import Annotated
+
+import holidays as holiday_calendars
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
+FEEDS = SCHEMAS / "feeds"
+SECONDS_PER_DAY = 86_400
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
+AvroName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+
+
+class FeedError(ValueError):
+    """One or more feed declarations are wrong; the message lists every mistake with its file and field."""
+
+
+class Declared(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Rule(Declared):
+    """When a reading is anomalous: every condition that is on (not null) must hold."""
+
+    percent: Annotated[float, Field(ge=0)] | None = 5.0  # abs(PredictedPct - 100) > percent
+    spread: Annotated[float, Field(gt=0)] | None = None  # abs(PredictedDiff) > spread * Spread
+    minimum: Annotated[float, Field(ge=0)] | None = None  # max(Value, Last4Avg) >= minimum
+
+    @model_validator(mode="after")
+    def _not_all_off(self):
+        if self.percent is None and self.spread is None:
+            raise ValueError("percent and spread are both off: every reading would be anomalous")
+        return self
+
+
+class Holidays(Declared):
+    """A calendar of the `holidays` library, e.g. country US, subdivision MN."""
+
+    country: str
+    subdivision: str | None = None
+
+    @model_validator(mode="after")
+    def _known(self):
+        known = holiday_calendars.list_supported_countries(include_aliases=True)
+        if self.country not in known:
+            raise ValueError(f"no holiday calendar for country {self.country!r}")
+        if self.subdivision and self.subdivision not in known[self.country]:
+            raise ValueError(f"no subdivision {self.subdivision!r} in {self.country}: one of {', '.join(known[self.country])}")
+        return self
+
+
+class Feed(Declared):
+    """A declared stream of readings: one value per service and reporting interval."""
+
+    name: Name
+    description: str
+    record: AvroName  # the value's contract: schemas/avro/<record>/v<N>.avsc
+    key: AvroName = "ServiceName"  # what the topic's key (UTF-8 text) names
+    time: AvroName = "Timestamp"  # field of the record: start of the interval
+    value: AvroName = "Value"  # field of the record: the reading
+    interval_seconds: Annotated[int, Field(gt=0, le=SECONDS_PER_DAY)] = 10
+    timezone: str = "UTC"
+    holidays: Holidays | None = None
+    partitions: Annotated[int, Field(ge=1, le=512)] = 2
+    retention_days: Annotated[int, Field(ge=1)] = 45
+    spread_window_seconds: Annotated[int, Field(gt=0, le=SECONDS_PER_DAY)] = 900  # neighbourhood that pools residuals
+    rule: Rule = Rule()
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_timezone(cls, value: str) -> str:
+        if value not in zoneinfo.available_timezones():
+            raise ValueError(f"no time zone {value!r} in the IANA database")
+        return value
+
+    @model_validator(mode="after")
+    def _day_is_whole(self):
+        if SECONDS_PER_DAY % self.interval_seconds:
+            raise ValueError(f"interval_seconds {self.interval_seconds} does not divide a day")
+        if self.spread_window_seconds % self.interval_seconds:
+            raise ValueError(
+                f"spread_window_seconds {self.spread_window_seconds} is no multiple of interval_seconds {self.interval_seconds}"
+            )
+        return self
+
+    @property
+    def slots(self) -> int:
+        """Slots in a local day."""
+        return SECONDS_PER_DAY // self.interval_seconds
+
+    @property
+    def topic(self) -> str:
+        return self.name
+
+    @property
+    def scored_topic(self) -> str:
+        return f"{self.name}.scored"
+
+    @property
+    def anomalies_topic(self) -> str:
+        return f"{self.name}.anomalies"
+
+    @property
+    def dead_letter_topic(self) -> str:
+        return f"{self.name}.dead-letter"
+
+    @property
+    def table(self) -> str:
+        """Name of the feed's folder in every group of tables: history/<table>, baseline/<table>, ..."""
+        return self.name.replace("-", "_")
+
+    @property
+    def zone(self) -> zoneinfo.ZoneInfo:
+        return zoneinfo.ZoneInfo(self.timezone)
+
+    def holiday_dates(self, first: dt.date, last: dt.date) -> list[dt.date]:
+        """Public holidays in [first, last], ascending; none where the feed names no calendar."""
+        if self.holidays is None:
+            return []
+        calendar = holiday_calendars.country_holidays(
+            self.holidays.country, subdiv=self.holidays.subdivision, years=range(first.year, last.year + 1)
+        )
+        return sorted(day for day in calendar if first <= day <= last)
+
+    def day_type(self, day: dt.date) -> int:
+        """ISO day of week, 1 Monday to 7 Sunday; a public holiday is 7."""
+        return 7 if self.holiday_dates(day, day) else day.isoweekday()
+
+
+def load_feeds(folder: Path = FEEDS) -> dict[str, Feed]:
+    """Every declared feed by name. Raises FeedError listing all mistakes of all files."""
+    feeds, mistakes = {}, []
+    for file in sorted(folder.glob("*.yaml")):
+        try:
+            feed = Feed.model_validate(yaml.safe_load(file.read_text()) or {})
+        except yaml.YAMLError as error:
+            mistakes.append(f"{file.name}: not YAML: {' '.join(str(error).split())}")
+            continue
+        except ValidationError as error:
+            for each in error.errors():
+                field = ".".join(str(part) for part in each["loc"]) or "declaration"
+                mistakes.append(f"{file.name}: {field}: {each['msg'].removeprefix('Value error, ')}")
+            continue
+        if feed.name != file.stem:
+            mistakes.append(f"{file.name}: name: is {feed.name!r}, must be the file's name {file.stem!r}")
+        elif not list((SCHEMAS / "avro" / feed.record).glob("v*.avsc")):
+            mistakes.append(f"{file.name}: record: no schemas/avro/{feed.record}/v1.avsc")
+        else:
+            feeds[feed.name] = feed
+    if not feeds and not mistakes:
+        mistakes.append(f"{folder}: no feed declared (*.yaml)")
+    if mistakes:
+        raise FeedError("\n".join(mistakes))
+    return feeds
+
+
+def load_feed(name: str, folder: Path = FEEDS) -> Feed:
+    """The feed of that name; FeedError names the known ones."""
+    feeds = load_feeds(folder)
+    if name not in feeds:
+        raise FeedError(f"no feed {name!r}: one of {', '.join(feeds)}")
+    return feeds[name]
