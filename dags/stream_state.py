@@ -1,0 +1,173 @@
+"""A stream's run-state folder as its supervisor sees it: is its driver alive, launch it, ask it to stop, kill it.
+
+`$SUNDIAL_STREAMS/<feed>.<stream>/` holds what the driver keeps (driver.lock, driver.json, heartbeat.json, checkpoint/), the wish
+`stop`, and what the launcher adds: driver.log and launch.lock. A driver is two processes, the JVM of spark-submit and its Python
+child, and one may outlive the other for a while. So the launcher takes launch.lock before anything starts, and the JVM inherits
+it: held from the launch to the JVM's last breath, it fences off a second launch even while the driver has locked nothing yet.
+"""
+
+import datetime as dt
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+LOG_BYTES = 64 * 1024 * 1024  # a longer log is moved aside at the next launch
+TAIL_BYTES, TAIL_LINES = 32 * 1024, 40
+
+
+class AlreadyRunning(RuntimeError):
+    """The stream has a driver, or somebody is just launching one."""
+
+
+class StreamState:
+    def __init__(self, folder: Path):
+        self.folder = Path(folder)
+        self.launch_lock = self.folder / "launch.lock"
+        self.driver_lock = self.folder / "driver.lock"
+        self.stop_file = self.folder / "stop"
+        self.log_file = self.folder / "driver.log"
+
+    # -- what is
+
+    def driver(self) -> dict:
+        return _read_json(self.folder / "driver.json")
+
+    def heartbeat(self) -> dict:
+        return _read_json(self.folder / "heartbeat.json")
+
+    def launched(self) -> dict:
+        """{"pid", "at" (epoch seconds), "log_offset"} of the last launch by us; empty for a driver that was started otherwise."""
+        return _read_json(self.launch_lock)
+
+    def heartbeat_mark(self) -> int:
+        """A number that changes with every heartbeat; 0 where the present driver has not given one yet."""
+        with suppress(FileNotFoundError):
+            written = (self.folder / "heartbeat.json").stat()
+            if written.st_mtime >= self.launched().get("at", 0):
+                return written.st_mtime_ns
+        return 0
+
+    def gone(self) -> bool:
+        """No driver, or only half of one: its JVM without its Python process, or the other way round, can't work any more."""
+        pid = self.driver().get("pid")
+        if not _held(self.launch_lock):
+            return not _held(self.driver_lock) or _group(pid) == (self.launched().get("pid") or -1)
+        driver_json = self.folder / "driver.json"
+        started = driver_json.exists() and driver_json.stat().st_mtime >= self.launched().get("at", 0)
+        return started and _group(pid) is None
+
+    def last_lines(self) -> str:
+        """The end of what the last driver printed, bounded in bytes and lines."""
+        with suppress(FileNotFoundError), self.log_file.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(self.launched().get("log_offset", 0), size - TAIL_BYTES))
+            return "\n".join(log.read().decode(errors="replace").splitlines()[-TAIL_LINES:])
+        return ""
+
+    # -- what to do
+
+    def launch(self, command: list[str], env: dict[str, str]) -> int:
+        """Start the driver as a process of its own: own session, no terminal, its output to driver.log. Returns its pid."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self._launching() as lock:
+            if _held(self.driver_lock):
+                raise AlreadyRunning(f"{self.driver_lock} is held by pid {self.driver().get('pid')}")
+            self.stop_file.unlink(missing_ok=True)  # it was meant for a driver that is no more
+            if self.log_file.exists() and self.log_file.stat().st_size > LOG_BYTES:
+                self.log_file.replace(self.log_file.with_suffix(".log.1"))
+            with self.log_file.open("ab") as log:
+                record = {"pid": None, "at": time.time(), "log_offset": log.tell()}
+                _record(lock, record)
+                log.write(f"--- launched {dt.datetime.now(dt.UTC).isoformat(timespec='seconds')}\n".encode())
+                log.flush()
+                process = subprocess.Popen(
+                    command,
+                    env=env,
+                    cwd=self.folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    pass_fds=[lock],
+                )
+            _record(lock, record | {"pid": process.pid})
+            return process.pid
+
+    @contextmanager
+    def _launching(self) -> Iterator[int]:
+        """launch.lock, taken. A watcher's look holds it for microseconds, so a refusal is tried again before it is believed."""
+        lock = os.open(self.launch_lock, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            for attempt in range(10):
+                with suppress(BlockingIOError):
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                time.sleep(0.05 if attempt < 9 else 0)
+            else:
+                raise AlreadyRunning(f"{self.launch_lock} is held by pid {self.launched().get('pid')}")
+            yield lock
+        finally:
+            os.close(lock)
+
+    def request_stop(self) -> bool:
+        """Ask the driver to end its query at a batch boundary and exit. False where there is none."""
+        if not (_held(self.launch_lock) or _held(self.driver_lock)):
+            return False
+        self.stop_file.touch()
+        return True
+
+    def kill(self, patience: float = 10) -> None:
+        """SIGKILL what is left of the driver and wait until both locks are free. Raises TimeoutError where they are not."""
+        deadline = time.monotonic() + patience
+        while _held(self.launch_lock) or _held(self.driver_lock):
+            with suppress(ProcessLookupError, TypeError):
+                # A held lock means that its process lives, so its pid can't have passed to a stranger.
+                if _held(self.launch_lock):
+                    os.killpg(self.launched()["pid"], signal.SIGKILL)
+                else:
+                    os.kill(self.driver().get("pid"), signal.SIGKILL)
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self.folder}: the driver's locks are still held {patience:.0f} s after SIGKILL")
+            time.sleep(0.05)
+
+
+def _held(lock: Path) -> bool:
+    """Whether a process holds the lock. Looks with a shared lock, which no other look is disturbed by."""
+    try:
+        descriptor = os.open(lock, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _record(lock: int, launched: dict) -> None:
+    """In one write of one width, so that no reader finds half of it."""
+    os.pwrite(lock, json.dumps(launched).ljust(120).encode(), 0)
+
+
+def _group(pid: int | None) -> int | None:
+    """The process group of a living process."""
+    try:
+        return os.getpgid(pid)
+    except (ProcessLookupError, TypeError):
+        return None
+
+
+def _read_json(file: Path) -> dict:
+    """Empty where the file is missing or not written yet."""
+    try:
+        return json.loads(file.read_text())
+    except (FileNotFoundError, ValueError):
+        return {}

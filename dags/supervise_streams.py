@@ -1,0 +1,50 @@
+"""
+# Supervision of the streams
+
+Keeps one scoring stream running per feed (the feeds of the Variable `sundial_feeds`). Each stream is a Spark driver of its own
+that outlives its task: restarting Airflow's scheduler, workers or triggerer does not touch it, and the task finds it again.
+
+| what happens | what Airflow does |
+|---|---|
+| the driver dies | launched again within seconds, the driver's last lines in the task's log |
+| the driver hangs: no heartbeat for 15 s | killed, launched again |
+| it dies a 6th time within 10 minutes | the task fails with the driver's last error; retries go on, at growing intervals |
+| the task's process, a worker, the scheduler or the triggerer dies | the stream runs on; the next attempt reconnects to it |
+
+## What you can do
+- **Restart a stream:** *Clear* its task (named by feed). It stops at a batch boundary and is started again.
+- **Stop a stream:** pause this DAG (or the next run starts it anew), then mark its task *failed* or *success*.
+- **Add a stream:** add its feed to the Variable `sundial_feeds`, then mark the run *failed*: the next one starts at once with
+  the new list.
+- **Look:** the task's log shows each change of the stream's state and baseline. The driver's own log is
+  `$SUNDIAL_STREAMS/<feed>.<stream>/driver.log`.
+
+While this DAG is paused, running streams go on, but nobody brings them back.
+"""
+
+import datetime as dt
+
+from airflow.sdk import DAG
+
+from dags.feeds_to_run import FEEDS, feeds_to_run
+from dags.stream_operator import StreamOperator
+
+with DAG(
+    dag_id="supervise_streams",
+    schedule="@continuous",
+    start_date=dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
+    catchup=False,
+    max_active_runs=1,
+    default_args={
+        "owner": "sundial",
+        "retries": 10,
+        "retry_delay": dt.timedelta(seconds=30),
+        "retry_exponential_backoff": True,
+        "max_retry_delay": dt.timedelta(minutes=10),
+        "execution_timeout": dt.timedelta(minutes=5),  # of each step between two watches; the watch itself has no end
+    },
+    params={"feeds": FEEDS},
+    tags=["sundial", "streams"],
+    doc_md=__doc__,
+):
+    StreamOperator.partial(task_id="score", stream="score", map_index_template="{{ task.feed }}").expand(feed=feeds_to_run())
