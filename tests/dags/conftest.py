@@ -1,0 +1,32 @@
+"""Airflow without a database or network; streams with a stand-in for Spark."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+# Before any import of Airflow, which reads them once.
+os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="sundial-airflow-")
+os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "True"
+
+import pytest
+
+from dags.stream_state import StreamState
+
+
+@pytest.fixture
+def streams(tmp_path, monkeypatch) -> Path:
+    """A folder of run-state, and a spark-submit on the PATH that starts the stand-in. Nothing outlives the test."""
+    spark_submit = tmp_path / "bin" / "spark-submit"
+    spark_submit.parent.mkdir()
+    spark_submit.write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).parent / "stand_in_driver.py"} "$@"\n')
+    spark_submit.chmod(0o755)
+    root = tmp_path / "streams"
+    root.mkdir()
+    monkeypatch.setenv("PATH", f"{spark_submit.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("SUNDIAL_STREAMS", str(root))
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[3]"}')
+    yield root
+    for folder in root.glob("*.*"):
+        StreamState(folder).kill()
