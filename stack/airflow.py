@@ -1,0 +1,116 @@
+"""Airflow of the embedded stack, one process per component, each started, watched and stopped on its own.
+
+`airflow standalone` is not used: it leaves children behind when it is stopped. Components run without the log servers that
+would listen on every interface of the machine; the API server reads task logs from the disk that all components share.
+"""
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import httpx
+
+from stack import java, process
+from stack.errors import StackError, tail
+from stack.home import HOST, ROOT, Home, write_private
+
+USER = "admin"
+SPARK_CORES = 2
+COMPONENTS = {
+    "airflow-api-server": ["api-server"],
+    "airflow-scheduler": ["scheduler", "--skip-serve-logs"],
+    "airflow-dag-processor": ["dag-processor"],
+    "airflow-triggerer": ["triggerer", "--skip-serve-logs"],
+}
+REPORTED = {"airflow-scheduler": "scheduler", "airflow-dag-processor": "dag_processor", "airflow-triggerer": "triggerer"}
+
+
+def folder(home: Home) -> Path:
+    return home.path / "airflow"
+
+
+def environment(home: Home) -> dict[str, str]:
+    """Airflow's configuration; the command-line tool `airflow` works with it too (see `sundial env --airflow`)."""
+    settings = {
+        "CORE__DAGS_FOLDER": ROOT / "dags",
+        "CORE__EXECUTOR": "LocalExecutor",
+        "CORE__PARALLELISM": 4,
+        "CORE__LOAD_EXAMPLES": False,
+        "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
+        "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": folder(home) / "passwords.json",
+        "CORE__EXECUTION_API_SERVER_URL": f"{home.airflow}/execution/",
+        "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{folder(home) / 'airflow.db'}",
+        "API__HOST": HOST,
+        "API__PORT": home.ports["airflow"],
+        "API__BASE_URL": home.airflow,
+        "API__WORKERS": 1,
+        "API__SECRET_KEY": home.secrets["api"],
+        "API_AUTH__JWT_SECRET": home.secrets["jwt"],
+        "DAG_PROCESSOR__REFRESH_INTERVAL": 30,
+        "LOGGING__BASE_LOG_FOLDER": folder(home) / "logs",
+    }
+    return {
+        "AIRFLOW_HOME": str(folder(home)),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": f"local[{SPARK_CORES}]"}),
+        **{f"AIRFLOW__{key}": str(value) for key, value in settings.items()},
+    }
+
+
+def process_environment(home: Home) -> dict[str, str]:
+    java_home = str(java.check())
+    return {**home.process_environment(), **environment(home), "JAVA_HOME": java_home}
+
+
+def part(home: Home, name: str, variables: dict[str, str]) -> process.Part:
+    return process.Part(
+        name=name,
+        command=[sys.executable, "-m", "airflow", *COMPONENTS[name]],
+        environment=variables,
+        healthy=lambda: healthy(home, name),
+        port=home.ports["airflow"] if name == "airflow-api-server" else None,
+        timeout=180,
+        folder=folder(home),
+    )
+
+
+def health(home: Home) -> dict[str, str]:
+    """What the API server says about each component: healthy, unhealthy; nothing while it does not answer."""
+    try:
+        answer = httpx.get(f"{home.airflow}/api/v2/monitor/health", timeout=5)
+        return {name: each["status"] for name, each in answer.json().items()} if answer.is_success else {}
+    except (httpx.TransportError, ValueError):
+        return {}
+
+
+def healthy(home: Home, name: str) -> bool:
+    report = health(home)
+    return bool(report) if name == "airflow-api-server" else report.get(REPORTED[name]) == "healthy"
+
+
+def prepare(home: Home, variables: dict[str, str]) -> None:
+    """Write the password file and bring the database to this version's schema, once per version."""
+    folder(home).mkdir(exist_ok=True)
+    write_private(folder(home) / "passwords.json", json.dumps({USER: home.secrets["password"]}))
+    stamp, current = folder(home) / "migrated", version("apache-airflow")
+    if stamp.exists() and stamp.read_text() == current:
+        return
+    log = process.log_file(home, "airflow-migrate")
+    with log.open("ab") as out:
+        migrate = [sys.executable, "-m", "airflow", "db", "migrate"]
+        done = subprocess.run(migrate, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+    if done.returncode:
+        raise StackError(f"airflow db migrate failed:\n{tail(log)}", log=log, remedy="sundial clean, then sundial up")
+    stamp.write_text(current)
+
+
+def start(home: Home) -> None:
+    """Start the components that do not run and wait until all are healthy."""
+    variables = process_environment(home)
+    prepare(home, variables)
+    parts = [part(home, name, variables) for name in COMPONENTS]
+    for each in parts:
+        process.start(home, each)
+    for each in parts:
+        process.wait(home, each)

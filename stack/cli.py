@@ -1,0 +1,203 @@
+"""The command `sundial`: everything that a person does with the platform on one machine."""
+
+import contextlib
+import json
+import shlex
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from contracts.feeds import FeedError, load_feeds
+from stack.errors import StackError
+from stack.home import Home, default_path
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, help=__doc__)
+schemas_app = typer.Typer(no_args_is_help=True, help="The contracts in the schema registry.")
+app.add_typer(schemas_app, name="schemas")
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+PortBase = Annotated[int | None, typer.Option("--port-base", help="First of the stack's ports; 0 takes any free ones.")]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for scripts.")]
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    home: Annotated[
+        Path | None, typer.Option(envvar="SUNDIAL_HOME", help="The stack's folder; .stack beside the code unless given.")
+    ] = None,
+) -> None:
+    context.obj = Home((home or default_path()).resolve())
+
+
+@contextlib.contextmanager
+def failures_said() -> Iterator[None]:
+    """Report what failed, where its log is and what to do; exit 1."""
+    try:
+        yield
+    except (StackError, FeedError) as failure:
+        errors.print(f"[red]error:[/red] {failure}", soft_wrap=True)
+        raise typer.Exit(1) from failure
+
+
+def progress() -> Callable[[str], None]:
+    """Prints each step with the seconds since the command began."""
+    started = time.monotonic()
+    return lambda text: console.print(f"[dim]{time.monotonic() - started:6.1f} s[/dim]  {text}", soft_wrap=True)
+
+
+@app.command()
+def up(context: typer.Context, port_base: PortBase = None) -> None:
+    """Start Kafka, the schema registry, Airflow and serving; what runs already is left alone, what died is restarted."""
+    from stack import lifecycle
+
+    with failures_said():
+        home = context.obj.make(port_base)
+        lifecycle.up(home, progress())
+        console.print(f"The stack is up: dashboard {home.api}, Airflow {home.airflow}. See: sundial status")
+
+
+@app.command()
+def down(context: typer.Context) -> None:
+    """Stop everything that this stack started, streams included. Its data stays."""
+    from stack import lifecycle
+
+    with failures_said():
+        if not context.obj.runs.exists():
+            console.print(f"No stack in {context.obj.path}.")
+            return
+        lifecycle.down(context.obj, progress())
+        console.print("Nothing of the stack runs any more.")
+
+
+@app.command()
+def status(context: typer.Context, as_json: AsJson = False) -> None:
+    """Every process and stream with its health and log, and the baseline in force. Exits 1 if something is not healthy."""
+    from stack import status as status_
+
+    with failures_said():
+        report = status_.report(context.obj)
+    if as_json:
+        console.print_json(json.dumps(report))
+    else:
+        print_status(report)
+    bad = [row for row in report["processes"] if row["state"] != "healthy"]
+    raise typer.Exit(1 if bad else 0)
+
+
+def short(path: str, report: dict) -> str:
+    """A path as seen from the stack's folder."""
+    return str(Path(path).relative_to(report["home"]))
+
+
+def print_status(report: dict) -> None:
+    console.print(f"{report['home']}: dashboard {report['dashboard']}, Airflow {report['airflow']}", soft_wrap=True)
+    colours = {"healthy": "green", "running": "green", "stopped": "dim"}
+    table = Table("process", "state", "pid", "port", "uptime", "log", box=None)
+    for row in report["processes"]:
+        uptime = "" if row["uptime_seconds"] is None else f"{row['uptime_seconds']} s"
+        state = f"[{colours.get(row['state'], 'red')}]{row['state']}[/]"
+        table.add_row(row["name"], state, str(row["pid"] or ""), str(row["port"] or ""), uptime, short(row["log"], report))
+    console.print(table, soft_wrap=True)
+    if report["streams"]:
+        table = Table("stream", "state", "pid", "baseline", "heartbeat", "last error", "log", box=None)
+        for row in report["streams"]:
+            colour = colours.get(row["state"], "red")
+            age = "" if row["heartbeat_age_seconds"] is None else f"{row['heartbeat_age_seconds']} s ago"
+            values = [row["pid"] or "", row["baseline_version"], age, row["last_error"] or "", short(row["log"], report)]
+            table.add_row(row["name"], f"[{colour}]{row['state']}[/]", *("" if value is None else str(value) for value in values))
+        console.print(table, soft_wrap=True)
+    for name, baseline in report["baselines"].items():
+        console.print(f"baseline {name}: version {baseline['version']} {baseline['promotion'] or ''}")
+
+
+@app.command()
+def logs(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="A process or stream of `sundial status`.")],
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing what is added.")] = False,
+    lines: Annotated[int, typer.Option("-n", "--lines", help="Start this many lines before the end.")] = 50,
+) -> None:
+    """The log of a process or a stream."""
+    home = context.obj
+    known = {file.stem: file for file in sorted(home.logs.glob("*.log"))}
+    known |= {folder.name: folder / "driver.log" for folder in sorted(home.streams.glob("*.*"))}
+    with failures_said():
+        if name not in known:
+            raise StackError(f"no log of {name!r} in {home.logs}", remedy=f"one of: {', '.join(known) or 'none yet'}")
+    with contextlib.suppress(KeyboardInterrupt):
+        subprocess.run(["tail", "-n", str(lines), *(["-F"] if follow else []), str(known[name])])
+
+
+@app.command()
+def clean(context: typer.Context) -> None:
+    """Stop the stack and delete its data: topics, tables, Airflow's database, logs."""
+    from stack import lifecycle
+
+    home = context.obj
+    with failures_said():
+        if not (home.path / "ports.json").exists():
+            console.print(f"No stack in {home.path}.")
+            return
+        lifecycle.down(home, progress())
+        shutil.rmtree(home.path)
+    console.print(f"Deleted {home.path}.")
+
+
+@app.command()
+def topics(context: typer.Context, deploy: Annotated[bool, typer.Option(help="Create and change them.")] = False) -> None:
+    """The topics that the feeds declare; with --deploy, make Kafka have them."""
+    from stack import topics as topics_
+
+    with failures_said():
+        feeds = load_feeds().values()
+        for name, topic in topics_.wanted(feeds, 1).items():
+            console.print(f"{name}  {topic.num_partitions} partitions  {topic.config}")
+        if deploy:
+            for change in topics_.deploy(context.obj.kafka, feeds) or ["nothing to change"]:
+                console.print(change)
+
+
+@schemas_app.command()
+def register(context: typer.Context) -> None:
+    """Register every contract; refused where it is incompatible with the version in force."""
+    from stack import schemas
+
+    with failures_said():
+        for subject, number in schemas.register(context.obj.registry, load_feeds().values()).items():
+            console.print(f"{subject}  id {number}")
+
+
+@schemas_app.command()
+def check(context: typer.Context) -> None:
+    """Say whether the registry would take every contract; changes nothing."""
+    from stack import schemas
+
+    with failures_said():
+        refused = schemas.incompatible(context.obj.registry, load_feeds().values())
+        if refused:
+            what = "\n".join(f"{subject}: {reason}" for subject, reason in refused.items())
+            raise StackError(what, remedy=schemas.REMEDY)
+        console.print("The registry takes every contract.")
+
+
+@app.command()
+def env(
+    context: typer.Context, with_airflow: Annotated[bool, typer.Option("--airflow", help="Airflow's settings too.")] = False
+) -> None:
+    """Export lines that point a shell to this stack: eval "$(sundial env)"."""
+    from stack import airflow
+
+    with failures_said():
+        home = context.obj
+        variables = {**home.environment(), **(airflow.environment(home) if with_airflow else {})}
+    for name, value in variables.items():
+        print(f"export {name}={shlex.quote(value)}")

@@ -1,0 +1,153 @@
+"""A stack's folder: its ports, its generated secrets, its data, and the environment that tells every process about them."""
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fcntl import LOCK_EX, LOCK_NB, flock
+from functools import cached_property
+from pathlib import Path
+
+from stack.errors import StackError
+
+ROOT = Path(__file__).resolve().parent.parent
+JARS = ROOT / ".jars"
+HOST = "127.0.0.1"
+DEFAULT_BASE = 18000
+PORTS = ("serving", "airflow", "kafka", "controller", "registry")  # in order: base + 0, + 1, ...
+MARK = "SUNDIAL_STACK"  # in the environment of each process that a stack starts, and of nothing else
+
+
+def default_path() -> Path:
+    return Path(os.environ.get("SUNDIAL_HOME") or ROOT / ".stack").resolve()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on; held together while choosing, so that they differ."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((HOST, 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a file that only its owner can read."""
+    file.touch(mode=0o600)
+    file.write_text(text)
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where one stack lives. Two stacks with different folders and ports share nothing."""
+
+    path: Path
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    @property
+    def runs(self) -> Path:
+        return self.path / "run"
+
+    @property
+    def streams(self) -> Path:
+        return self.path / "streams"
+
+    @property
+    def lake(self) -> Path:
+        return self.path / "lake"
+
+    def make(self, base: int | None = None) -> "Home":
+        """Create the folder, its ports (`base` 0: any free ones) and its secrets; what exists is kept."""
+        for folder in (self.path, self.logs, self.runs, self.streams, self.lake):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.path.chmod(0o700)
+        file = self.path / "ports.json"
+        if base is not None or not file.exists():
+            base = DEFAULT_BASE if base is None else base
+            if base and not 1024 <= base <= 65535 - len(PORTS):
+                raise StackError(f"--port-base {base} is out of range", remedy=f"choose 0 or 1024 to {65535 - len(PORTS)}")
+            numbers = range(base, base + len(PORTS)) if base else self._kept_or_free(file)
+            file.write_text(json.dumps(dict(zip(PORTS, numbers, strict=True)), indent=1))
+        self.__dict__.pop("ports", None)
+        self._make_secrets()
+        return self
+
+    def _kept_or_free(self, file: Path) -> list[int]:
+        """Free ports once chosen stay, so that addresses survive a restart."""
+        kept = json.loads(file.read_text()) if file.exists() else {}
+        if kept and kept["serving"] != DEFAULT_BASE:
+            return list(kept.values())
+        return free_ports(len(PORTS))
+
+    def _make_secrets(self) -> None:
+        file = self.path / "secrets.json"
+        if file.exists():
+            return
+        values = {name: secrets.token_urlsafe(64) for name in ("jwt", "api")}
+        values["password"] = secrets.token_urlsafe(12)
+        write_private(file, json.dumps(values))
+
+    @cached_property
+    def ports(self) -> dict[str, int]:
+        file = self.path / "ports.json"
+        if not file.exists():
+            raise StackError(f"no stack in {self.path}", remedy="start one: sundial up, or name another with --home")
+        return json.loads(file.read_text())
+
+    @cached_property
+    def secrets(self) -> dict[str, str]:
+        return json.loads((self.path / "secrets.json").read_text())
+
+    @property
+    def kafka(self) -> str:
+        return f"{HOST}:{self.ports['kafka']}"
+
+    @property
+    def registry(self) -> str:
+        return f"http://{HOST}:{self.ports['registry']}/apis/ccompat/v7"
+
+    @property
+    def api(self) -> str:
+        return f"http://{HOST}:{self.ports['serving']}"
+
+    @property
+    def airflow(self) -> str:
+        return f"http://{HOST}:{self.ports['airflow']}"
+
+    def environment(self) -> dict[str, str]:
+        """The variables by which every part finds the platform."""
+        return {
+            "SUNDIAL_KAFKA": self.kafka,
+            "SUNDIAL_REGISTRY": self.registry,
+            "SUNDIAL_LAKE": str(self.lake),
+            "SUNDIAL_STREAMS": str(self.streams),
+            "SUNDIAL_JARS": str(JARS / "spark"),
+            "SUNDIAL_API": self.api,
+            "SUNDIAL_HOME": str(self.path),
+        }
+
+    def process_environment(self) -> dict[str, str]:
+        """The whole environment of a process of this stack: the caller's, without what belongs to another stack or Airflow."""
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("SUNDIAL_", "AIRFLOW_", "_AIRFLOW_"))}
+        path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        return {**inherited, "PATH": path, "VIRTUAL_ENV": sys.prefix, **self.environment(), MARK: str(self.path)}
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Held while starting or stopping, so that two commands at once do not trip over each other."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / "lock").open("w") as file:
+            try:
+                flock(file, LOCK_EX | LOCK_NB)
+            except BlockingIOError:
+                raise StackError(
+                    f"another command is starting or stopping the stack in {self.path}", remedy="wait for it"
+                ) from None
+            yield

@@ -1,0 +1,178 @@
+"""Processes of a stack: started in sessions of their own, recorded, watched, and stopped with everything they started.
+
+A record holds pid and creation time, so that a pid which the system gave to someone else later is never taken for ours.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from stack.errors import StackError, tail
+from stack.home import HOST, MARK, Home
+
+CLOCK_SLACK = 1.0  # seconds by which a creation time may seem to move when the system's clock is set
+LOG_LIMIT = 20_000_000  # bytes; a longer log is put aside as <name>.log.1 at the next start
+GRACE = 15.0  # seconds between asking a process to end and ending it
+
+
+@dataclass(frozen=True)
+class Part:
+    """A process of the stack: how to start it, and how to know that it works."""
+
+    name: str
+    command: list[str]
+    environment: dict[str, str]
+    healthy: Callable[[], bool]
+    port: int | None = None  # the port it listens on, if any
+    timeout: float = 90.0  # seconds until it must be healthy
+    folder: Path | None = None  # where it runs
+
+
+def log_file(home: Home, name: str) -> Path:
+    return home.logs / f"{name}.log"
+
+
+def find(home: Home, name: str) -> psutil.Process | None:
+    """The recorded process of that name if it still lives; a recycled pid or a zombie does not count."""
+    try:
+        record = json.loads((home.runs / f"{name}.json").read_text())
+        return alive(record["pid"], record["created"])
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+
+
+def alive(pid: int, created: float) -> psutil.Process | None:
+    """The process with that pid, if it is the one created then."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        if abs(process.create_time() - created) < CLOCK_SLACK and process.status() != psutil.STATUS_ZOMBIE:
+            return process
+    return None
+
+
+def recorded(home: Home) -> list[str]:
+    """Names of all processes that were started and not stopped, oldest first."""
+    return [file.stem for file in sorted(home.runs.glob("*.json"), key=lambda file: file.stat().st_mtime)]
+
+
+def start(home: Home, part: Part) -> bool:
+    """Start a part unless it runs already; True if it was started. It is not waited for: see `wait`."""
+    if find(home, part.name):
+        return False
+    if part.port:
+        require_free(part.port, part.name)
+    log = log_file(home, part.name)
+    if log.exists() and log.stat().st_size > LOG_LIMIT:
+        log.replace(log.with_suffix(".log.1"))
+    with log.open("ab") as out:
+        popen = subprocess.Popen(
+            part.command,
+            env=part.environment,
+            cwd=part.folder or home.path,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    record = {"pid": popen.pid, "created": psutil.Process(popen.pid).create_time(), "port": part.port}
+    draft = home.runs / f".{part.name}.tmp"
+    draft.write_text(json.dumps(record))
+    draft.replace(home.runs / f"{part.name}.json")
+    return True
+
+
+def wait(home: Home, part: Part) -> None:
+    """Wait until a part is healthy. Raises StackError with the end of its log if it ends or stays unhealthy."""
+    deadline, log = time.monotonic() + part.timeout, log_file(home, part.name)
+    while not part.healthy():
+        if not find(home, part.name):
+            what = f"{part.name} ended while starting; the last lines of its log:\n{tail(log)}"
+            raise StackError(what, log=log, remedy="mend what the log says, then: sundial up")
+        if time.monotonic() > deadline:
+            what = f"{part.name} is not healthy after {part.timeout:.0f} s; the last lines of its log:\n{tail(log)}"
+            raise StackError(what, log=log, remedy=f"look at it: sundial logs {part.name}; then: sundial down && sundial up")
+        time.sleep(0.2)
+
+
+def require_free(port: int, name: str) -> None:
+    """Raises StackError naming who holds the port, if anyone does."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            what = f"port {port} of {HOST}, which {name} needs, is in use by {holder(port)}"
+            remedy = "stop that process, or choose other ports: --port-base N (0 takes any free ones)"
+            raise StackError(what, remedy=remedy) from None
+
+
+def listening(port: int) -> bool:
+    """Somebody accepts connections there."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def holder(port: int) -> str:
+    """Who listens on a port, for people."""
+    for connection in psutil.net_connections("tcp"):
+        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
+            with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                process = psutil.Process(connection.pid)
+                return f"process {process.pid} ({' '.join(process.cmdline())[:120]})"
+    return "a process of another user"
+
+
+def stop(home: Home, name: str, grace: float = GRACE) -> bool:
+    """Stop a recorded process and its session; True if it was running."""
+    process = find(home, name)
+    if process:
+        stop_tree(process, grace)
+    (home.runs / f"{name}.json").unlink(missing_ok=True)
+    return process is not None
+
+
+def stop_tree(process: psutil.Process, grace: float = GRACE) -> None:
+    """SIGTERM the leader of a session, wait, then end what is left of the session."""
+    with contextlib.suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
+        process.terminate()
+        process.wait(grace)
+    kill(session(process.pid))
+
+
+def session(leader: int) -> list[psutil.Process]:
+    """Processes of a session, also those whose parent is gone."""
+    members = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(ProcessLookupError, PermissionError, psutil.NoSuchProcess):
+            if os.getsid(process.pid) == leader:
+                members.append(process)
+    return members
+
+
+def kill(processes: Iterable[psutil.Process]) -> None:
+    """SIGTERM, two seconds, SIGKILL; psutil makes sure that no recycled pid is hit."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+        _, processes = psutil.wait_procs(processes, timeout=2)
+
+
+def strays(home: Home) -> list[psutil.Process]:
+    """Processes that carry this stack's mark in their environment: whatever it started that still lives."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+            if process.pid != os.getpid() and process.environ().get(MARK) == str(home.path):
+                found.append(process)
+    return found

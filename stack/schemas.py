@@ -1,0 +1,60 @@
+"""The contracts in the registry: each topic's subject holds every version of its record, and refuses an incompatible one."""
+
+import json
+from collections.abc import Iterable
+
+import httpx
+from confluent_kafka.schema_registry import ConfigCompatibilityLevel, Schema, SchemaRegistryClient, ServerConfig
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+from contracts import avro
+from contracts.feeds import Feed
+from stack.errors import StackError
+
+COMPATIBILITY = ConfigCompatibilityLevel.FULL
+REMEDY = "a new version may only add or drop fields that have a default; other changes are a new record"
+
+
+def wanted(feeds: Iterable[Feed]) -> dict[str, str]:
+    """The record that each subject holds."""
+    pairs = (pair for feed in feeds for pair in avro.records_by_topic(feed).items())
+    return {avro.subject(topic): record for topic, record in pairs}
+
+
+def register(url: str, feeds: Iterable[Feed]) -> dict[str, int]:
+    """Register all versions of every subject's record, oldest first; the id of each subject's newest version."""
+    client = SchemaRegistryClient({"url": url})
+    ids, guarded = {}, set()
+    for subject, record in wanted(feeds).items():
+        for file in avro.versions(record):
+            ids[subject] = register_one(client, url, subject, file.read_text())
+            if subject not in guarded:  # a subject takes settings once it exists
+                client.set_config(subject, ServerConfig(compatibility=COMPATIBILITY))
+                guarded.add(subject)
+    return ids
+
+
+def register_one(client: SchemaRegistryClient, url: str, subject: str, schema: str) -> int:
+    """The id of a schema under a subject. Raises StackError with the registry's messages if it refuses."""
+    try:
+        return client.register_schema(subject, Schema(schema, "AVRO"))
+    except SchemaRegistryError as error:
+        if error.http_status_code != httpx.codes.CONFLICT:
+            raise StackError(f"the registry did not take a schema for {subject}: {error.error_message}") from error
+        what = f"{subject}: the registry refuses an incompatible schema ({COMPATIBILITY.value}): {error.error_message}"
+        raise StackError(what, remedy=REMEDY) from error
+
+
+def incompatible(url: str, feeds: Iterable[Feed]) -> dict[str, str]:
+    """Subjects whose newest contract the registry would refuse, and why. Changes nothing."""
+    refused = {}
+    known = set(SchemaRegistryClient({"url": url}).get_subjects())
+    for subject, record in wanted(feeds).items():
+        if subject not in known:
+            continue
+        body = {"schema": json.dumps(avro.latest(record)), "schemaType": "AVRO"}
+        answer = httpx.post(f"{url}/compatibility/subjects/{subject}/versions/latest?verbose=true", json=body, timeout=30)
+        answer.raise_for_status()
+        if not answer.json()["is_compatible"]:
+            refused[subject] = "; ".join(answer.json().get("messages") or ["incompatible with the version in the registry"])
+    return refused
