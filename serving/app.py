@@ -1,0 +1,63 @@
+"""The serving process: HTTP API and dashboard. Run it with `uvicorn serving.app:app`; SUNDIAL_* say where the platform is."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.responses import FileResponse
+from fastapi.staticfiles import StaticFiles
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from contracts.feeds import load_feeds
+from serving import problems
+from serving.events import closed_on_signal
+from serving.headers import SecurityHeaders
+from serving.routes import router
+from serving.settings import Settings
+from serving.state import State
+
+STATIC = Path(__file__).parent / "static"
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The app. Following Kafka starts and ends with the app's lifespan."""
+    state = State.of(settings, load_feeds())
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        state.events.open()
+        state.live.start()
+        with closed_on_signal(state.events):
+            yield
+        state.events.close()
+        state.live.stop()
+
+    app = FastAPI(
+        title="Sundial",
+        version="0.1.0",
+        summary="What each service's traffic should be, what it is, and where they part.",
+        description="Instants are ISO 8601 in UTC. Errors are application/problem+json and say what to do.",
+        lifespan=lifespan,
+        docs_url=None,  # its page loads scripts from elsewhere, which the content security policy forbids
+        redoc_url=None,
+    )
+    app.state.sundial = state
+    problems.install(app)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts))
+    app.add_middleware(SecurityHeaders)
+    app.include_router(router)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+
+    @app.get("/", include_in_schema=False)
+    def page() -> FileResponse:
+        return FileResponse(STATIC / "index.html")
+
+    return app
+
+
+def __getattr__(name: str) -> FastAPI:
+    """`app` is made when a server asks for it, so that importing this module needs no environment."""
+    if name == "app":
+        return create_app(Settings.from_env())
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,127 @@
+"""New records to the pages that listen: one bounded queue per listener, so a slow page costs little and slows nobody."""
+
+import asyncio
+import contextlib
+import signal
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+
+from serving.memory import Anomaly, Reading
+
+SCORED, ANOMALY, RESYNC = "scored", "anomaly", "resync"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One new record of a service; `record` is the Reading or Anomaly, None for resync."""
+
+    kind: str
+    feed: str
+    service: str
+    record: Reading | Anomaly | None
+
+
+@dataclass(eq=False)
+class Listener:
+    """One page. Hears all anomalies of its feed, and the scored readings of its service (of every service if it named none)."""
+
+    feed: str
+    service: str | None
+    capacity: int
+    waiting: deque = field(default_factory=deque)
+    lost: bool = False
+    awake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def wants(self, event: Event) -> bool:
+        return event.feed == self.feed and (event.kind == ANOMALY or self.service in (None, event.service))
+
+    def offer(self, event: Event) -> None:
+        """Queues the event; a full queue is dropped whole and the listener told to load afresh."""
+        if len(self.waiting) >= self.capacity:
+            self.waiting.clear()
+            self.lost = True
+        self.waiting.append(event)
+        self.awake.set()
+
+
+class Events:
+    """Hands events from the consumer thread to the listeners on the server's event loop."""
+
+    def __init__(self, capacity: int):
+        self._capacity = capacity
+        self._listeners: set[Listener] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
+
+    @property
+    def listeners(self) -> int:
+        return len(self._listeners)
+
+    def open(self) -> None:
+        """Binds to the running event loop."""
+        self._loop = asyncio.get_running_loop()
+
+    def publish(self, events: list[Event]) -> None:
+        """From any thread."""
+        if events and self._listeners and not self._closed:
+            self._on_loop(self._offer, events)
+
+    def close(self) -> None:
+        """Ends every listener's stream, so that the server can stop. From any thread or signal handler."""
+        self._closed = True
+        self._on_loop(self._wake)
+
+    async def listen(self, feed: str, service: str | None) -> AsyncIterator[Event]:
+        """Events as they come, until closed or the listener leaves."""
+        listener = Listener(feed, service, self._capacity)
+        self._listeners.add(listener)
+        try:
+            while not self._closed:
+                await listener.awake.wait()
+                listener.awake.clear()
+                if listener.lost:
+                    listener.lost = False
+                    yield Event(RESYNC, feed, service or "", None)
+                while listener.waiting and not self._closed:
+                    yield listener.waiting.popleft()
+        finally:
+            self._listeners.discard(listener)
+
+    def _on_loop(self, function, *arguments) -> None:
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop ended in between: nobody listens any more
+                self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _offer(self, events: list[Event]) -> None:
+        for listener in self._listeners:
+            for event in events:
+                if listener.wants(event):
+                    listener.offer(event)
+
+    def _wake(self) -> None:
+        for listener in self._listeners:
+            listener.awake.set()
+
+
+@contextlib.contextmanager
+def closed_on_signal(events: Events) -> Iterator[None]:
+    """Closes the events as soon as the server is told to stop: it waits for open responses, and these never end by themselves."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def stop(number, frame):
+        events.close()
+        if callable(before[number]):
+            before[number](number, frame)
+
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

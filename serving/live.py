@@ -1,0 +1,209 @@
+"""The derived topics, followed: one thread that reads `<feed>.scored` and `<feed>.anomalies` of every feed into memory.
+
+Partitions are assigned, never subscribed, and no offset is committed: each process reads for itself from about an hour back.
+Brokers that are down, topics that do not exist yet and records that do not decode are states to be shown, not reasons to stop.
+"""
+
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from contracts.feeds import Feed
+from serving.events import ANOMALY, SCORED, Event, Events
+from serving.memory import Anomaly, Memory, Reading
+from serving.wire import Decoder, RegistryUnavailable, Undecodable
+
+log = logging.getLogger("serving.live")
+
+BATCH = 2000  # records per turn
+DISCOVER_SECONDS = 5.0  # how often topics and brokers are looked for
+INTERVALS_BACK = 360  # a feed of long intervals is read back at least this many of them
+
+
+@dataclass
+class State:
+    """What /health shows of the consumer. Written by its thread only; single fields, so readers need no lock."""
+
+    broker: str = "connecting"  # connecting, connected, unreachable
+    broker_error: str | None = None
+    registry_error: str | None = None
+    records: int = 0
+    undecodable: int = 0
+    last_undecodable: str | None = None
+    missing_topics: list[str] = field(default_factory=list)
+    caught_up: bool = False
+
+
+class Live:
+    """Follows the topics of `feeds` into `memory`, and tells `events` of what is new."""
+
+    def __init__(
+        self, kafka: str, feeds: dict[str, Feed], memory: Memory, events: Events, decoder: Decoder, lookback_seconds: int
+    ):
+        self.state = State()
+        self._memory, self._events, self._decoder = memory, events, decoder
+        self._lookback = lookback_seconds
+        self._topics = {feed.scored_topic: (feed, "scored") for feed in feeds.values()}
+        self._topics |= {feed.anomalies_topic: (feed, "anomaly") for feed in feeds.values()}
+        self._assigned: set[tuple[str, int]] = set()
+        self._at_end: set[tuple[str, int]] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="live", daemon=True)
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": kafka,
+                "group.id": "sundial-serving",  # librdkafka wants a name; nothing is ever committed under it
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "enable.partition.eof": True,
+                "fetch.queue.backoff.ms": 5,
+                "reconnect.backoff.max.ms": 2000,
+                "error_cb": self._on_error,
+                "logger": log,
+            }
+        )
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(timeout=10)
+        self._decoder.close()
+
+    def _run(self) -> None:
+        discovered = float("-inf")
+        while not self._stop.is_set():
+            try:
+                if time.monotonic() - discovered >= DISCOVER_SECONDS:
+                    self._discover()
+                    discovered = time.monotonic()
+                self._turn()
+            except KafkaException as error:
+                self._broker_down(error.args[0].str())
+                discovered = time.monotonic()
+                self._stop.wait(0.5)
+        self._consumer.close()
+
+    def _discover(self) -> None:
+        """Assigns the partitions that came to exist since, each from the start of the time looked back on; drops those gone."""
+        metadata = self._consumer.list_topics(timeout=5)
+        self.state.broker, self.state.broker_error = "connected", None
+        there = {
+            (topic, partition)
+            for topic in self._topics
+            if topic in metadata.topics and metadata.topics[topic].error is None
+            for partition in metadata.topics[topic].partitions
+        }
+        self.state.missing_topics = sorted(set(self._topics) - {topic for topic, _ in there})
+        gone, new = self._assigned - there, there - self._assigned
+        if gone:
+            self._consumer.incremental_unassign([TopicPartition(*each) for each in gone])
+            self._assigned -= gone
+            self._at_end -= gone
+        if new:
+            self._consumer.incremental_assign(self._starts(new))
+            self._assigned |= new
+
+    def _starts(self, partitions: set[tuple[str, int]]) -> list[TopicPartition]:
+        """Where to begin: the first offset written within the time looked back on; a partition without one, at its end.
+
+        The ends are asked for first, so that nothing written between the two questions is left out.
+        """
+        ends = {each: self._consumer.get_watermark_offsets(TopicPartition(*each), timeout=10)[1] for each in partitions}
+        now = time.time()
+        asked = [TopicPartition(topic, number, int((now - self._seconds_back(topic)) * 1000)) for topic, number in partitions]
+        answered = self._consumer.offsets_for_times(asked, timeout=10)
+        for each in answered:
+            if each.error is not None:
+                raise KafkaException(each.error)
+            if each.offset < 0:
+                each.offset = ends[(each.topic, each.partition)]
+        return answered
+
+    def _seconds_back(self, topic: str) -> int:
+        feed, _ = self._topics[topic]
+        return max(self._lookback, INTERVALS_BACK * feed.interval_seconds)
+
+    def _turn(self) -> None:
+        """Waits for a record, then takes whatever else is there: a lone record is shown at once, a flood in large gulps."""
+        first = self._consumer.poll(0.5)
+        if first is None:
+            return
+        events = []
+        for message in (first, *self._consumer.consume(BATCH, timeout=0)):
+            event = self._take(message)
+            if event is not None:
+                events.append(event)
+        self._events.publish(events)
+
+    def _take(self, message: Message) -> Event | None:
+        place = (message.topic(), message.partition())
+        if message.error() is not None:
+            if message.error().code() == KafkaError._PARTITION_EOF:
+                self._at_end.add(place)
+                self.state.caught_up = self._at_end >= self._assigned
+            else:
+                log.warning("%s: %s", message.topic(), message.error().str())
+            return None
+        feed, record = self._topics[message.topic()]
+        self.state.records += 1
+        try:
+            if message.value() is None:
+                self._forget(feed, record, message.key())
+                return None
+            return self._keep(feed, record, self._decoded(message, record))
+        except Undecodable as error:
+            self._count(message, str(error))
+        return None
+
+    def _decoded(self, message: Message, record: str) -> dict:
+        """Waits for a registry that is down: the record may well be fine."""
+        while True:
+            try:
+                decoded = self._decoder.decode(message.value(), record)
+                self.state.registry_error = None
+                return decoded
+            except RegistryUnavailable as error:
+                if self.state.registry_error is None:
+                    log.warning("schema registry: %s; trying again", error)
+                self.state.registry_error = str(error)
+                if self._stop.wait(1):
+                    raise Undecodable("stopped before the registry answered") from error
+
+    def _keep(self, feed: Feed, record: str, row: dict) -> Event:
+        at, service = round(row["Timestamp"].timestamp() * 1000), row["ServiceName"]
+        common = (at, row["Value"], row["Last4Avg"], row["Spread"], row["PredictedPct"])
+        if record == "scored":
+            reading = Reading(*common, row["Anomalous"], row["BaselineVersion"])
+            self._memory.put_reading(feed.name, service, reading)
+            return Event(SCORED, feed.name, service, reading)
+        anomaly = Anomaly(service, *common, row["BaselineVersion"])
+        self._memory.put_anomaly(feed.name, anomaly)
+        return Event(ANOMALY, feed.name, service, anomaly)
+
+    def _forget(self, feed: Feed, record: str, key: bytes | None) -> None:
+        """A record without value deletes its key, `<ServiceName>|<epoch milliseconds>`."""
+        service, _, at = (key or b"").decode(errors="replace").rpartition("|")
+        if not at.lstrip("-").isdigit():
+            raise Undecodable(f"deletes the key {key!r}, which is not <ServiceName>|<epoch milliseconds>")
+        forget = self._memory.forget_reading if record == "scored" else self._memory.forget_anomaly
+        forget(feed.name, service, int(at))
+
+    def _count(self, message: Message, reason: str) -> None:
+        self.state.undecodable += 1
+        self.state.last_undecodable = f"{message.topic()}-{message.partition()}-{message.offset()}: {reason}"
+        if self.state.undecodable <= 10 or self.state.undecodable % 1000 == 0:
+            log.warning("undecodable record %s (%d so far)", self.state.last_undecodable, self.state.undecodable)
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self._broker_down(error.str())
+
+    def _broker_down(self, reason: str) -> None:
+        if self.state.broker != "unreachable":
+            log.warning("broker unreachable: %s; trying again", reason)
+        self.state.broker, self.state.broker_error = "unreachable", reason

@@ -1,0 +1,164 @@
+"""What the derived topics said lately, held in bounded memory. Written by the one consumer thread, read by every request."""
+
+import bisect
+import heapq
+import math
+import threading
+from array import array
+from dataclasses import dataclass
+
+from contracts.feeds import Feed
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One scored reading; at is epoch milliseconds."""
+
+    at: int
+    value: int
+    last4avg: float | None
+    spread: float | None
+    pct: float | None
+    anomalous: bool
+    baseline_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """One reading that broke the rule; at is epoch milliseconds."""
+
+    service: str
+    at: int
+    value: int
+    last4avg: float
+    spread: float | None
+    pct: float | None
+    baseline_version: int
+
+
+class Series:
+    """The newest readings of one service in time order, as columns. Of two for one time the later put stays."""
+
+    def __init__(self, capacity: int):
+        self._capacity = capacity
+        self.times = array("q")
+        self._columns = tuple(array(code) for code in "qdddbq")
+
+    def put(self, reading: Reading) -> None:
+        row = (
+            reading.value,
+            _packed(reading.last4avg),
+            _packed(reading.spread),
+            _packed(reading.pct),
+            reading.anomalous,
+            reading.baseline_version,
+        )
+        at = bisect.bisect_left(self.times, reading.at)
+        if at < len(self.times) and self.times[at] == reading.at:
+            for column, cell in zip(self._columns, row, strict=True):
+                column[at] = cell
+            return
+        self.times.insert(at, reading.at)
+        for column, cell in zip(self._columns, row, strict=True):
+            column.insert(at, cell)
+        if len(self.times) > self._capacity:
+            self._delete(0)
+
+    def forget(self, at: int) -> None:
+        index = bisect.bisect_left(self.times, at)
+        if index < len(self.times) and self.times[index] == at:
+            self._delete(index)
+
+    def since(self, at: int) -> list[Reading]:
+        return [self._reading(index) for index in range(bisect.bisect_left(self.times, at), len(self.times))]
+
+    def at(self, at: int) -> Reading | None:
+        index = bisect.bisect_left(self.times, at)
+        return self._reading(index) if index < len(self.times) and self.times[index] == at else None
+
+    def newest(self) -> Reading | None:
+        return self._reading(len(self.times) - 1) if self.times else None
+
+    def _delete(self, index: int) -> None:
+        for column in (self.times, *self._columns):
+            column.pop(index)
+
+    def _reading(self, index: int) -> Reading:
+        value, last4avg, spread, pct, anomalous, version = (column[index] for column in self._columns)
+        return Reading(self.times[index], value, _unpacked(last4avg), _unpacked(spread), _unpacked(pct), bool(anomalous), version)
+
+
+def _packed(number: float | None) -> float:
+    return math.nan if number is None else number
+
+
+def _unpacked(number: float) -> float | None:
+    return None if math.isnan(number) else number
+
+
+class Memory:
+    """Readings by (feed, service, time) and the newest anomalies of each feed."""
+
+    def __init__(self, feeds: dict[str, Feed], readings_per_service: int, services_per_feed: int, anomalies_per_feed: int):
+        self._lock = threading.Lock()
+        self._capacity = readings_per_service
+        self._services_per_feed = services_per_feed
+        self._anomalies_per_feed = anomalies_per_feed
+        self._series: dict[str, dict[str, Series]] = {name: {} for name in feeds}
+        self._anomalies: dict[str, dict[tuple[int, str], Anomaly]] = {name: {} for name in feeds}
+        self._order: dict[str, list[tuple[int, str]]] = {name: [] for name in feeds}  # heaps of the keys, oldest first
+
+    def put_reading(self, feed: str, service: str, reading: Reading) -> None:
+        with self._lock:
+            known = self._series[feed]
+            if service not in known:
+                if len(known) >= self._services_per_feed:
+                    del known[min(known, key=lambda name: known[name].times[-1] if known[name].times else 0)]
+                known[service] = Series(self._capacity)
+            known[service].put(reading)
+
+    def put_anomaly(self, feed: str, anomaly: Anomaly) -> None:
+        with self._lock:
+            held, order, key = self._anomalies[feed], self._order[feed], (anomaly.at, anomaly.service)
+            if key not in held:
+                heapq.heappush(order, key)
+            held[key] = anomaly
+            while len(order) > self._anomalies_per_feed:
+                held.pop(heapq.heappop(order), None)
+
+    def forget_reading(self, feed: str, service: str, at: int) -> None:
+        with self._lock:
+            if service in self._series[feed]:
+                self._series[feed][service].forget(at)
+
+    def forget_anomaly(self, feed: str, service: str, at: int) -> None:
+        with self._lock:
+            self._anomalies[feed].pop((at, service), None)
+
+    def services(self, feed: str) -> dict[str, Reading | None]:
+        """Newest reading of every service heard of."""
+        with self._lock:
+            return {name: series.newest() for name, series in self._series[feed].items()}
+
+    def readings(self, feed: str, service: str, since: int) -> list[Reading]:
+        """Readings from `since` (epoch milliseconds) on, oldest first; empty for a service never heard of."""
+        with self._lock:
+            series = self._series[feed].get(service)
+            return series.since(since) if series else []
+
+    def newest_at(self, feed: str) -> int | None:
+        """Time of the newest reading of any service, epoch milliseconds."""
+        with self._lock:
+            return max((series.times[-1] for series in self._series[feed].values() if series.times), default=None)
+
+    def anomalies(self, feed: str, limit: int, service: str | None = None) -> list[Anomaly]:
+        """Newest first. An anomaly whose reading was since corrected to a normal one is left out."""
+        with self._lock:
+            held = sorted(self._anomalies[feed].values(), key=lambda each: (-each.at, each.service))
+            wanted = (each for each in held if service in (None, each.service) and not self._corrected(feed, each))
+            return [each for each, _ in zip(wanted, range(limit), strict=False)]
+
+    def _corrected(self, feed: str, anomaly: Anomaly) -> bool:
+        series = self._series[feed].get(anomaly.service)
+        reading = series.at(anomaly.at) if series else None
+        return reading is not None and not reading.anomalous and reading.value != anomaly.value

@@ -1,0 +1,177 @@
+"""What the API answers, with units. Instants are ISO 8601 in UTC."""
+
+import datetime as dt
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+At = Annotated[dt.datetime, Field(description="Start of the reporting interval, UTC.")]
+Expected = Annotated[float | None, Field(description="Last4Avg, in the unit of the value; null: no baseline for this slot.")]
+Low = Annotated[float | None, Field(description="Lowest value that the feed's rule does not flag; null: no baseline.")]
+High = Annotated[float | None, Field(description="Highest value that the feed's rule does not flag; null: no baseline.")]
+Percent = Annotated[
+    float | None, Field(description="100 * value / expected, in percent; null without a baseline or where it is zero.")
+]
+Version = Annotated[int | None, Field(description="Delta version of the baseline table; -1 or null: none in force.")]
+
+
+class Problem(BaseModel):
+    """What went wrong and what to do about it (RFC 9457, application/problem+json)."""
+
+    type: Annotated[str, Field(description="Kind of problem, stable for programs.")]
+    title: str
+    status: Annotated[int, Field(description="HTTP status.")]
+    detail: Annotated[str, Field(description="What is wrong with this request.")]
+    remedy: Annotated[str, Field(description="What to do about it.")]
+
+
+class Rule(BaseModel):
+    """When a reading is anomalous: every condition that is on (not null) must hold."""
+
+    percent: Annotated[float | None, Field(description="|percent of the expected value - 100| is greater than this.")]
+    spread: Annotated[float | None, Field(description="|value - expected| is greater than this many robust standard deviations.")]
+    minimum: Annotated[
+        float | None, Field(description="The greater of value and expected is at least this, in the unit of the value.")
+    ]
+
+
+class FeedInfo(BaseModel):
+    name: str
+    description: str
+    interval_seconds: Annotated[int, Field(description="Reporting interval, seconds.")]
+    timezone: Annotated[str, Field(description="IANA time zone in which days and slots are counted.")]
+    rule: Rule
+    services: Annotated[int, Field(description="Services known from live readings or from the baseline.")]
+    newest_at: Annotated[dt.datetime | None, Field(description="Time of the newest scored reading; null: none heard yet.")]
+    anomalies: Annotated[int, Field(description="Anomalies held in memory.")]
+    baseline_version: Version
+
+
+class ServiceInfo(BaseModel):
+    name: str
+    at: Annotated[dt.datetime | None, Field(description="Time of the newest scored reading; null: none heard yet.")]
+    value: Annotated[int | None, Field(description="Its value, requests in the interval.")]
+    expected: Expected
+    pct: Percent
+    anomalous: bool | None
+    in_baseline: Annotated[bool, Field(description="Whether the baseline in force knows the service.")]
+
+
+class Point(BaseModel):
+    """A reading beside what was expected when it was scored."""
+
+    at: At
+    value: Annotated[int, Field(description="The reading, requests in the interval.")]
+    expected: Expected
+    low: Low
+    high: High
+    pct: Percent
+    anomalous: bool
+    baseline_version: Version
+
+
+class ExpectedPoint(BaseModel):
+    """What the baseline in force expects of an interval that has no reading."""
+
+    at: At
+    expected: Expected
+    low: Low
+    high: High
+
+
+class Series(BaseModel):
+    feed: str
+    service: str
+    interval_seconds: Annotated[int, Field(description="Reporting interval, seconds.")]
+    timezone: str
+    start: Annotated[dt.datetime, Field(description="Start of the window, UTC.")]
+    end: Annotated[
+        dt.datetime, Field(description="End of the readings' window: now, or the newest reading of a feed that lies in the past.")
+    ]
+    live: Annotated[
+        bool, Field(description="Whether the window ends now. False: the feed's newest reading is older than the window.")
+    ]
+    points: Annotated[list[Point], Field(description="Readings in the window, oldest first.")]
+    expected: Annotated[
+        list[ExpectedPoint],
+        Field(description="What is expected of the intervals that have no reading: gaps, and those to come up to `until`."),
+    ]
+
+
+class AnomalyInfo(BaseModel):
+    feed: str
+    service: str
+    at: At
+    at_local: Annotated[dt.datetime, Field(description="The same instant with the offset of the feed's time zone.")]
+    value: Annotated[int, Field(description="The reading, requests in the interval.")]
+    expected: Annotated[float, Field(description="Last4Avg, in the unit of the value.")]
+    spread: Annotated[float | None, Field(description="Robust standard deviation, in the unit of the value.")]
+    pct: Percent
+    baseline_version: Version
+
+
+class PromotionInfo(BaseModel):
+    version: Annotated[int, Field(description="Delta version of the baseline table.")]
+    promoted_at: dt.datetime
+    by: str | None
+    reason: str | None
+    gate: Annotated[bool | None, Field(description="Whether the gate passed the candidate; null: the commit does not say.")]
+    candidate_version: Annotated[int | None, Field(description="Delta version of the candidate that was promoted.")]
+    run_id: str | None
+
+
+class Baseline(BaseModel):
+    in_force: Annotated[PromotionInfo | None, Field(description="Null: no baseline was promoted yet.")]
+    history: Annotated[list[PromotionInfo], Field(description="Promotions and rollbacks, newest first; the first is in force.")]
+
+
+class Expectation(BaseModel, extra="allow"):
+    expectation: str
+    success: bool
+
+
+class GateResultInfo(BaseModel):
+    run_id: str
+    candidate_version: int
+    checked_at: dt.datetime
+    success: bool
+    expectations: Annotated[list[Expectation], Field(description="Each expectation with what was observed and sample rows.")]
+
+
+class StreamInfo(BaseModel):
+    feed: str
+    stream: str
+    state: Annotated[
+        Literal["running", "starting", "swapping", "stopping", "stopped", "dead", "stale"],
+        Field(description="dead: its process is gone; stale: the process lives but has not reported for 10 s."),
+    ]
+    problem: Annotated[str | None, Field(description="What is wrong and where to look; null: nothing.")]
+    pid: int | None
+    started_at: dt.datetime | None
+    heartbeat_at: dt.datetime | None
+    heartbeat_age_seconds: Annotated[float | None, Field(description="Seconds since the driver last reported.")]
+    baseline_version: Version
+    batch_id: int | None
+    query_started_at: dt.datetime | None
+    last_error: str | None
+    spark_ui: str | None
+
+
+class KafkaHealth(BaseModel):
+    state: Literal["connecting", "connected", "unreachable"]
+    error: str | None
+    caught_up: Annotated[bool, Field(description="Whether every partition was once read to its end.")]
+    missing_topics: Annotated[list[str], Field(description="Topics that do not exist yet.")]
+    records: Annotated[int, Field(description="Records read since start.")]
+    undecodable: Annotated[int, Field(description="Records left out because they did not decode.")]
+    last_undecodable: Annotated[str | None, Field(description="topic-partition-offset and reason of the last of them.")]
+
+
+class Health(BaseModel):
+    status: Annotated[
+        Literal["ok", "degraded"], Field(description="degraded: it answers, but something that it reads is missing.")
+    ]
+    kafka: KafkaHealth
+    registry_error: str | None
+    listeners: Annotated[int, Field(description="Pages that listen to /api/events.")]
+    remedies: Annotated[list[str], Field(description="What to do about each thing amiss.")]

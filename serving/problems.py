@@ -1,0 +1,50 @@
+"""Errors as application/problem+json (RFC 9457): what is wrong, and what to do about it."""
+
+import logging
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+log = logging.getLogger("serving")
+
+
+class ProblemError(Exception):
+    """Ends a request with a problem."""
+
+    def __init__(self, status: int, kind: str, title: str, detail: str, remedy: str):
+        super().__init__(detail)
+        self.status = status
+        self.body = {"type": f"sundial:{kind}", "title": title, "status": status, "detail": detail, "remedy": remedy}
+
+
+def install(app: FastAPI) -> None:
+    """Makes every error of the app a problem."""
+
+    @app.exception_handler(ProblemError)
+    async def _problem(request: Request, error: ProblemError):
+        return _answer(error.body)
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(request: Request, error: RequestValidationError):
+        said = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors())
+        remedy = "Correct the parameters; /openapi.json lists what each accepts."
+        return _answer(ProblemError(422, "invalid-parameter", "A parameter is not valid", said, remedy).body)
+
+    @app.exception_handler(HTTPException)
+    async def _http(request: Request, error: HTTPException):
+        remedy = "See /openapi.json for the paths and methods there are."
+        return _answer(
+            ProblemError(error.status_code, "http", str(error.detail), f"{request.method} {request.url.path}", remedy).body
+        )
+
+    @app.exception_handler(Exception)
+    async def _unexpected(request: Request, error: Exception):
+        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        detail = f"{type(error).__name__} while answering {request.url.path}"
+        return _answer(ProblemError(500, "unexpected", "This is our fault", detail, "See the log of serving for the cause.").body)
+
+
+def _answer(body: dict) -> JSONResponse:
+    return JSONResponse(body, status_code=body["status"], media_type="application/problem+json")

@@ -1,0 +1,227 @@
+"""The HTTP API. Every identifier in a request is checked against what is declared or known before it is used."""
+
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from contracts.feeds import Feed
+from serving import models, series, streams
+from serving.events import ANOMALY, SCORED, Event
+from serving.memory import Anomaly
+from serving.problems import ProblemError
+from serving.state import State
+
+router = APIRouter()
+PROBLEM = {"model": models.Problem, "content": {"application/problem+json": {}}}
+NOT_FOUND = {404: PROBLEM | {"description": "No such feed or service."}}
+
+
+def the_state(request: Request) -> State:
+    return request.app.state.sundial
+
+
+Now = Annotated[State, Depends(the_state)]
+
+
+def the_feed(feed: str, state: Now) -> Feed:
+    """The declared feed of that name."""
+    if feed not in state.feeds:
+        known = ", ".join(state.feeds)
+        remedy = f"Ask for one of: {known}. A feed is declared by a file under schemas/feeds/."
+        raise ProblemError(404, "unknown-feed", "No such feed", f"No feed {feed[:80]!r} is declared.", remedy)
+    return state.feeds[feed]
+
+
+Declared = Annotated[Feed, Depends(the_feed)]
+Count = Annotated[int, Query(ge=1, le=500, description="At most so many.")]
+
+
+def known_service(state: State, feed: Feed, service: str) -> str:
+    """The service, if live readings or the baseline in force know it."""
+    if service not in state.services(feed):
+        detail = f"Feed {feed.name} knows no service {service[:80]!r}."
+        remedy = (
+            f"GET /api/feeds/{feed.name}/services lists the known ones; a service is known once it was scored or has a baseline."
+        )
+        raise ProblemError(404, "unknown-service", "No such service", detail, remedy)
+    return service
+
+
+@router.get("/health", tags=["state"], summary="Whether serving works, and what it reads")
+def health(state: Now) -> models.Health:
+    """Always 200 while the process answers; `status` and `remedies` say what is missing."""
+    live, remedies = state.live.state, []
+    if live.broker == "unreachable":
+        remedies.append(f"Kafka at {state.settings.kafka} does not answer: start the brokers or correct SUNDIAL_KAFKA.")
+    if live.registry_error:
+        remedies.append("The schema registry does not answer: start it or correct SUNDIAL_REGISTRY.")
+    if live.missing_topics and live.broker == "connected":
+        remedies.append(f"Topics do not exist yet: {', '.join(live.missing_topics)}. Deploying the feeds creates them.")
+    return models.Health(
+        status="degraded" if remedies else "ok",
+        kafka=models.KafkaHealth(
+            state=live.broker,
+            error=live.broker_error,
+            caught_up=live.caught_up,
+            missing_topics=live.missing_topics,
+            records=live.records,
+            undecodable=live.undecodable,
+            last_undecodable=live.last_undecodable,
+        ),
+        registry_error=live.registry_error,
+        listeners=state.events.listeners,
+        remedies=remedies,
+    )
+
+
+@router.get("/api/feeds", tags=["feeds"], summary="Every declared feed")
+def feeds(state: Now) -> list[models.FeedInfo]:
+    return [_feed_info(state, feed) for feed in state.feeds.values()]
+
+
+@router.get("/api/feeds/{feed}", tags=["feeds"], summary="One feed", responses=NOT_FOUND)
+def one_feed(feed: Declared, state: Now) -> models.FeedInfo:
+    return _feed_info(state, feed)
+
+
+@router.get(
+    "/api/feeds/{feed}/services", tags=["feeds"], summary="A feed's services with their newest readings", responses=NOT_FOUND
+)
+def services(feed: Declared, state: Now) -> list[models.ServiceInfo]:
+    in_baseline = state.tables.services(feed)
+    newest = state.memory.services(feed.name)
+    found = []
+    for name in sorted(newest.keys() | in_baseline):
+        reading = newest.get(name)
+        found.append(
+            models.ServiceInfo(
+                name=name,
+                at=series.instant(reading.at) if reading else None,
+                value=reading.value if reading else None,
+                expected=reading.last4avg if reading else None,
+                pct=reading.pct if reading else None,
+                anomalous=reading.anomalous if reading else None,
+                in_baseline=name in in_baseline,
+            )
+        )
+    return found
+
+
+@router.get(
+    "/api/feeds/{feed}/services/{service:path}/series",
+    tags=["feeds"],
+    summary="Readings of one service beside what was expected, and what is expected next",
+    responses=NOT_FOUND,
+)
+def one_series(
+    feed: Declared,
+    service: str,
+    state: Now,
+    minutes: Annotated[int, Query(ge=1, le=43_200, description="Length of the window that ends now, minutes.")] = 60,
+) -> models.Series:
+    known_service(state, feed, service)
+    longest = state.settings.readings_per_service * feed.interval_seconds // 60
+    if minutes > longest:
+        detail = f"minutes is {minutes}; at {feed.interval_seconds} s a reading, serving holds {longest} minutes."
+        raise ProblemError(422, "window-too-long", "The window is too long", detail, f"Ask for at most {longest} minutes.")
+    newest, now = state.memory.newest_at(feed.name), state.now()
+    start, _, _ = series.window(newest, now, minutes)
+    readings = state.memory.readings(feed.name, service, int(start.timestamp() * 1000))
+    return series.series(feed, service, readings, lambda day: state.tables.arrays(feed, service, day), newest, now, minutes)
+
+
+@router.get("/api/feeds/{feed}/anomalies", tags=["feeds"], summary="Latest anomalies, newest first", responses=NOT_FOUND)
+def anomalies(
+    feed: Declared,
+    state: Now,
+    limit: Count = 100,
+    service: Annotated[str | None, Query(description="Of this service only.")] = None,
+) -> list[models.AnomalyInfo]:
+    if service is not None:
+        known_service(state, feed, service)
+    return [_anomaly_info(feed, each) for each in state.memory.anomalies(feed.name, limit, service)]
+
+
+@router.get("/api/feeds/{feed}/baseline", tags=["baseline"], summary="The baseline in force and its history", responses=NOT_FOUND)
+def baseline(feed: Declared, state: Now, limit: Count = 50) -> models.Baseline:
+    history = [models.PromotionInfo(**asdict(each)) for each in state.tables.promotions(feed, limit)]
+    return models.Baseline(in_force=history[0] if history else None, history=history)
+
+
+@router.get("/api/feeds/{feed}/gate-results", tags=["baseline"], summary="What the gate found, newest first", responses=NOT_FOUND)
+def gate_results(feed: Declared, state: Now, limit: Count = 20) -> list[models.GateResultInfo]:
+    return [models.GateResultInfo(**asdict(each)) for each in state.tables.gate_results(feed, limit)]
+
+
+@router.get("/api/streams", tags=["state"], summary="State of the running streams")
+def running_streams(state: Now) -> list[models.StreamInfo]:
+    return [models.StreamInfo(**asdict(each)) for each in streams.streams(Path(state.settings.streams), state.now())]
+
+
+def listened_to(
+    state: Now,
+    feed: Annotated[str, Query(description="Anomalies of this feed.")],
+    service: Annotated[
+        str | None, Query(description="Scored readings of this service only; of every service if left out.")
+    ] = None,
+) -> tuple[Feed, str | None]:
+    declared = the_feed(feed, state)
+    return declared, None if service is None else known_service(state, declared, service)
+
+
+@router.get(
+    "/api/events",
+    tags=["feeds"],
+    summary="New scored readings and anomalies as they come (Server-Sent Events)",
+    response_class=EventSourceResponse,
+    responses=NOT_FOUND,
+)
+async def events(what: Annotated[tuple[Feed, str | None], Depends(listened_to)], state: Now) -> AsyncIterator[ServerSentEvent]:
+    """`scored` carries a point as in the series, with its service; `anomaly` one as in the list of anomalies, of every service of
+    the feed; `resync` says that this listener was too slow and has to load afresh. A comment every 15 s keeps the line open."""
+    feed, service = what
+    yield ServerSentEvent(comment="listening", retry=2000)
+    async for event in state.events.listen(feed.name, service):
+        yield ServerSentEvent(event=event.kind, data=_event_data(feed, event))
+
+
+def _event_data(feed: Feed, event: Event) -> dict:
+    if event.kind == SCORED:
+        return {"service": event.service} | series.point(feed, event.record).model_dump(mode="json")
+    if event.kind == ANOMALY:
+        return _anomaly_info(feed, event.record).model_dump(mode="json")
+    return {}
+
+
+def _anomaly_info(feed: Feed, anomaly: Anomaly) -> models.AnomalyInfo:
+    at = series.instant(anomaly.at)
+    return models.AnomalyInfo(
+        feed=feed.name,
+        service=anomaly.service,
+        at=at,
+        at_local=at.astimezone(feed.zone),
+        value=anomaly.value,
+        expected=anomaly.last4avg,
+        spread=anomaly.spread,
+        pct=anomaly.pct,
+        baseline_version=anomaly.baseline_version,
+    )
+
+
+def _feed_info(state: State, feed: Feed) -> models.FeedInfo:
+    newest = state.memory.newest_at(feed.name)
+    return models.FeedInfo(
+        name=feed.name,
+        description=feed.description,
+        interval_seconds=feed.interval_seconds,
+        timezone=feed.timezone,
+        rule=models.Rule(**feed.rule.model_dump()),
+        services=len(state.services(feed)),
+        newest_at=None if newest is None else series.instant(newest),
+        anomalies=len(state.memory.anomalies(feed.name, state.settings.anomalies_per_feed)),
+        baseline_version=state.tables.version(feed),
+    )

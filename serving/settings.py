@@ -1,0 +1,49 @@
+"""What serving needs to know of its surroundings. The only reader of the environment in this room."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+REQUIRED = {
+    "SUNDIAL_KAFKA": "bootstrap.servers of the brokers, e.g. 127.0.0.1:9092",
+    "SUNDIAL_REGISTRY": "the schema registry's Confluent API, e.g. http://127.0.0.1:8081/apis/ccompat/v7",
+    "SUNDIAL_LAKE": "root path or URI of the Delta tables",
+    "SUNDIAL_STREAMS": "folder of the streams' run-state",
+}
+
+
+class SettingsError(ValueError):
+    """The environment lacks something or has a wrong value; the message lists all of it."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    kafka: str
+    registry: str
+    lake: str
+    streams: str
+    hosts: tuple[str, ...] = ("127.0.0.1", "localhost")  # names by which browsers may call; others are refused (DNS rebinding)
+    lookback_seconds: int = 3600  # how far back the topics are read at start
+    readings_per_service: int = 1500
+    services_per_feed: int = 1000
+    anomalies_per_feed: int = 1000
+    client_queue: int = 1000  # events that wait for one slow page before it is told to load afresh
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
+        """Settings from SUNDIAL_*. Raises SettingsError naming every variable at fault."""
+        mistakes = [f"{name} is not set: {meaning}" for name, meaning in REQUIRED.items() if not env.get(name)]
+        registry = env.get("SUNDIAL_REGISTRY", "")
+        if registry and (urlsplit(registry).scheme not in ("http", "https") or not urlsplit(registry).netloc):
+            mistakes.append("SUNDIAL_REGISTRY is no http(s) URL")
+        if mistakes:
+            raise SettingsError("\n".join(mistakes))
+        hosts = [host.strip() for host in env.get("SUNDIAL_API_HOSTS", "").split(",") if host.strip()]
+        return cls(
+            kafka=env["SUNDIAL_KAFKA"],
+            registry=registry.rstrip("/"),
+            lake=env["SUNDIAL_LAKE"].rstrip("/"),
+            streams=env["SUNDIAL_STREAMS"],
+            **({"hosts": tuple(hosts)} if hosts else {}),
+        )

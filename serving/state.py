@@ -1,0 +1,36 @@
+"""What one serving process holds: the feeds, what it heard of them, and where it reads."""
+
+import datetime as dt
+from dataclasses import dataclass
+
+from contracts.feeds import Feed
+from serving.events import Events
+from serving.live import Live
+from serving.memory import Memory
+from serving.settings import Settings
+from serving.tables import Tables
+from serving.wire import Decoder
+
+
+@dataclass(frozen=True)
+class State:
+    settings: Settings
+    feeds: dict[str, Feed]
+    memory: Memory
+    events: Events
+    live: Live
+    tables: Tables
+
+    @classmethod
+    def of(cls, settings: Settings, feeds: dict[str, Feed]) -> "State":
+        memory = Memory(feeds, settings.readings_per_service, settings.services_per_feed, settings.anomalies_per_feed)
+        events = Events(settings.client_queue)
+        live = Live(settings.kafka, feeds, memory, events, Decoder(settings.registry), settings.lookback_seconds)
+        return cls(settings, feeds, memory, events, live, Tables(settings.lake))
+
+    def services(self, feed: Feed) -> set[str]:
+        """Services known from live readings or from the baseline in force."""
+        return self.memory.services(feed.name).keys() | self.tables.services(feed)
+
+    def now(self) -> dt.datetime:
+        return dt.datetime.now(dt.UTC)

@@ -1,0 +1,123 @@
+// The chart of one service: value, what was expected, the band that the rule lets pass, anomalies. Drawn by uPlot.
+
+/* global uPlot */
+import { clock, count } from "./dom.js";
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+/** Points and expected intervals of a series as uPlot's columns: seconds, value, low, high, expected, anomalous value. */
+export function columns(series) {
+  const rows = [...series.points, ...series.expected].map((each) => ({ ...each, x: Date.parse(each.at) / 1000 }));
+  rows.sort((a, b) => a.x - b.x);
+  const data = [[], [], [], [], [], []];
+  let before = null;
+  for (const row of rows) {
+    if (before !== null && row.x - before > 1.5 * series.interval_seconds) push(data, before + series.interval_seconds, {});
+    push(data, row.x, row);
+    before = row.x;
+  }
+  return data;
+}
+
+function push(data, x, { value = null, low = null, high = null, expected = null, anomalous = false }) {
+  [x, value, low, high, expected, anomalous ? value : null].forEach((cell, column) => data[column].push(cell));
+}
+
+export class Chart {
+  constructor(element) {
+    this.element = element;
+    this.series = null;
+    this.plot = null;
+    dark.addEventListener("change", () => this.show(this.series));
+    new ResizeObserver(() => this.plot?.setSize(this.size())).observe(element);
+  }
+
+  /** Draws a series anew: other service, window or colours. */
+  show(series) {
+    this.plot?.destroy();
+    this.plot = null;
+    this.series = series;
+    if (series) this.plot = new uPlot(this.options(), columns(series), this.element);
+  }
+
+  /** Draws newer data of the same series. */
+  update(series) {
+    this.series = series;
+    this.plot?.setData(columns(series));
+  }
+
+  /** What is drawn, as columns. */
+  get data() {
+    return this.plot?.data ?? [];
+  }
+
+  size() {
+    return { width: this.element.clientWidth, height: Math.max(220, Math.min(380, Math.round(innerHeight * 0.42))) };
+  }
+
+  options() {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+    const { time, full } = clock(this.series.timezone);
+    const axis = { stroke: colour("quiet"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 }, font: "12px system-ui" };
+    const number = (plot, value) => count(value);
+    return {
+      ...this.size(),
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), this.series.timezone),
+      padding: [12, 12, 0, 0],
+      cursor: { points: { size: 7 }, drag: { x: false, y: false } },
+      scales: {
+        x: { range: () => [Date.parse(this.series.start) / 1000, Date.parse(this.series.until) / 1000] },
+        y: { range: (plot, low, high) => span(low, high) },
+      },
+      axes: [
+        { ...axis, space: 80, values: [[86400, "{DD} {MMM}"], [3600, "{HH}:{mm}", "\n{DD} {MMM}"], [1, "{HH}:{mm}", "\n{DD} {MMM}"]].map(tick) },
+        { ...axis, size: 56, values: (plot, ticks) => ticks.map(count) },
+      ],
+      series: [
+        { label: "Time", value: (plot, seconds) => (seconds === null ? "–" : `${full(seconds * 1000)} · ${clock("UTC").time(seconds * 1000)} UTC`) },
+        { label: "Value", stroke: colour("value"), width: 2, points: { show: false }, value: number },
+        { label: "Low", stroke: "transparent", points: { show: false }, value: number },
+        { label: "High", stroke: "transparent", points: { show: false }, value: number },
+        { label: "Expected", stroke: colour("expected"), width: 1.5, dash: [6, 4], points: { show: false }, value: number },
+        {
+          label: "Anomaly",
+          stroke: colour("anomaly"),
+          paths: () => null,
+          points: { show: true, size: 8, width: 1.5, fill: colour("anomaly"), stroke: colour("card") },
+          value: number,
+        },
+      ],
+      bands: [{ series: [3, 2], fill: colour("band") }],
+      hooks: { draw: [(plot) => markNow(plot, this.series, colour("quiet"), time)] },
+    };
+  }
+}
+
+/** uPlot's format of axis values: [increment, format, and on change of day]. */
+function tick([increment, format, onNewDay]) {
+  return [increment, format, null, null, onNewDay ?? null, null, null, null, 1];
+}
+
+function span(low, high) {
+  if (low === null || high === null) return [0, 100];
+  const top = Math.max(high, 1);
+  return [low < top * 0.4 ? 0 : Math.max(0, low - (high - low) * 0.15), top + (high - low || top) * 0.1];
+}
+
+function markNow(plot, series, colour, time) {
+  const x = Math.round(plot.valToPos(Date.parse(series.end) / 1000, "x", true));
+  const { ctx, bbox } = plot;
+  const scale = devicePixelRatio;
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = colour;
+  ctx.lineWidth = scale;
+  ctx.setLineDash([2 * scale, 3 * scale]);
+  ctx.beginPath();
+  ctx.moveTo(x, bbox.top);
+  ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.font = `${11 * scale}px system-ui`;
+  ctx.fillText(series.live ? "now" : time(series.end), x + 5 * scale, bbox.top + 11 * scale);
+  ctx.restore();
+}

@@ -1,0 +1,59 @@
+// The page's elements and the API's answers. Text is only ever set as text, so a service's name can be anything.
+
+export const byId = (id) => document.getElementById(id);
+
+/** An element: attributes by name ("text" sets its text), then children (elements or strings). */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "text") element.textContent = value;
+    else if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/** Shows a message in place of content that is missing, with the command to run set apart. */
+export function empty(element, message, command) {
+  element.hidden = !message;
+  element.replaceChildren(message ?? "", ...(command ? [" ", make("code", { text: command })] : []));
+}
+
+/** The answer of the API, or an error that carries its problem's detail and remedy. */
+export async function get(path, signal) {
+  const answer = await fetch(path, { signal, headers: { Accept: "application/json" } });
+  const body = await answer.json().catch(() => ({}));
+  if (!answer.ok) {
+    const error = new Error([body.detail ?? `HTTP ${answer.status}`, body.remedy].filter(Boolean).join(" "));
+    error.status = answer.status;
+    throw error;
+  }
+  return body;
+}
+
+const number = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+
+export const count = (value) => (value === null || value === undefined ? "–" : number.format(value));
+
+/** How far 100 * value / expected is from 100, signed. */
+export function offBy(pct) {
+  if (pct === null || pct === undefined) return "–";
+  const off = pct - 100;
+  return `${off > 0 ? "+" : off < 0 ? "−" : ""}${number.format(Math.abs(off))} %`;
+}
+
+/** Functions that write an instant in a time zone: the time alone, and date with time. */
+export function clock(timeZone) {
+  const base = { timeZone, hourCycle: "h23", hour: "2-digit", minute: "2-digit", second: "2-digit" };
+  const time = new Intl.DateTimeFormat("en-GB", base);
+  const full = new Intl.DateTimeFormat("en-GB", { ...base, weekday: "short", day: "2-digit", month: "short" });
+  const year = new Intl.DateTimeFormat("en-GB", { ...base, year: "numeric", day: "2-digit", month: "short" });
+  return { time: (at) => time.format(new Date(at)), full: (at) => full.format(new Date(at)), dated: (at) => year.format(new Date(at)) };
+}
+
+export function age(seconds) {
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  if (seconds < 3600) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86400)} days`;
+}

@@ -1,0 +1,110 @@
+// The panels beside the chart: anomalies, streams, baseline.
+
+import { age, byId, clock, count, empty, make, offBy } from "./dom.js";
+
+const utc = clock("UTC");
+
+/** The rule in words. */
+export function ruleInWords({ percent, spread, minimum }) {
+  const parts = [];
+  if (percent !== null) parts.push(`more than ${count(percent)} % off`);
+  if (spread !== null) parts.push(`more than ${count(spread)} spreads off`);
+  if (minimum !== null) parts.push(`at least ${count(minimum)} in value or expected`);
+  return `Flagged when ${parts.join(", and ")}`;
+}
+
+export function figures(series) {
+  const newest = series.points.at(-1);
+  const pairs = newest
+    ? [["Newest", count(newest.value)], ["Expected", count(newest.expected)], ["Off by", offBy(newest.pct)]]
+    : [["Newest", "–"]];
+  byId("figures").replaceChildren(
+    ...pairs.map(([name, value]) => make("div", { class: newest?.anomalous ? "flagged" : null }, make("dt", { text: name }), make("dd", { text: value }))),
+  );
+}
+
+/** Rows of anomalies, newest first; choosing one calls `choose` with its service. */
+export function anomalies(list, feed, selected, choose) {
+  const zone = clock(feed.timezone);
+  byId("zone").textContent = feed.timezone === "UTC" ? "Time (UTC)" : `Time (${feed.timezone})`;
+  byId("anomalies").replaceChildren(...list.map((each) => anomalyRow(each, zone, feed.timezone, selected, choose)));
+  empty(byId("anomalies-empty"), list.length ? null : `Nothing broke the rule lately. ${ruleInWords(feed.rule)}.`);
+}
+
+function anomalyRow(each, zone, timezone, selected, choose) {
+  const when = make("td", {}, make("time", { datetime: each.at, text: zone.full(each.at) }));
+  if (timezone !== "UTC") when.append(make("span", { class: "quiet utc", text: `${utc.time(each.at)} UTC` }));
+  const button = make("button", { type: "button", class: "link", text: each.service, title: "Show this service" });
+  const row = make(
+    "tr",
+    { class: each.service === selected ? "selected" : null },
+    when,
+    make("td", { class: "name" }, button),
+    make("td", { class: "number", text: count(each.value) }),
+    make("td", { class: "number", text: count(each.expected) }),
+    make("td", { class: `number ${each.value > each.expected ? "over" : "under"}`, text: offBy(each.pct), title: `${count(each.pct)} % of expected` }),
+  );
+  row.addEventListener("click", () => choose(each.service));
+  return row;
+}
+
+/** Streams of the feed; ages go on counting between two answers. */
+export function streams(list, elapsed) {
+  const rows = list.map((each) => streamRow(each, elapsed));
+  byId("streams").replaceChildren(...(rows.length ? rows : [nothing("No stream has run here yet. Airflow's DAG supervise_streams starts it:", "sundial up")]));
+}
+
+function streamRow(each, elapsed) {
+  const beat = each.heartbeat_age_seconds === null ? "no heartbeat yet" : `heartbeat ${age(each.heartbeat_age_seconds + elapsed)} ago`;
+  const version = each.baseline_version === null ? null : each.baseline_version < 0 ? "no baseline" : `baseline v${each.baseline_version}`;
+  const row = make(
+    "li",
+    {},
+    make("div", { class: "line" }, make("strong", { text: `${each.feed}.${each.stream}` }), make("span", { class: `pill ${each.state}`, text: each.state })),
+    make("p", { class: "quiet", text: [beat, version, each.pid && `pid ${each.pid}`].filter(Boolean).join(" · ") }),
+  );
+  for (const trouble of [each.problem, each.last_error]) if (trouble) row.append(make("p", { class: "trouble", text: trouble }));
+  return row;
+}
+
+export function baseline({ in_force: force, history }, feed) {
+  const zone = clock(feed.timezone);
+  byId("history-title").hidden = byId("history").hidden = !force;
+  if (!force) {
+    byId("baseline").replaceChildren(nothing("No baseline was promoted yet, so nothing can be anomalous. Trigger the DAG nightly_baseline in Airflow:", "sundial up"));
+    return;
+  }
+  const facts = [
+    ["Promoted", `${zone.dated(force.promoted_at)} (${age((Date.now() - Date.parse(force.promoted_at)) / 1000)} ago)`],
+    ["By", force.by ?? "not said"],
+    ["Candidate", force.candidate_version === null ? "not said" : `v${force.candidate_version}`],
+    ["Run", force.run_id ?? "not said"],
+  ];
+  byId("baseline").replaceChildren(
+    make("div", { class: "line" }, make("strong", { class: "version", text: `v${force.version}` }), gate(force)),
+    make("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [make("dt", { text: name }), make("dd", { text: value })])),
+  );
+  byId("history").replaceChildren(...history.map((each) => promotionRow(each, zone)));
+}
+
+function promotionRow(each, zone) {
+  const said = [each.by, each.candidate_version === null ? null : `candidate v${each.candidate_version}`, each.reason];
+  return make(
+    "li",
+    {},
+    make("div", { class: "line" }, make("strong", { text: `v${each.version}` }), make("time", { datetime: each.promoted_at, text: zone.dated(each.promoted_at) }), gate(each)),
+    make("p", { class: "quiet", text: said.filter(Boolean).join(" · ") }),
+  );
+}
+
+function gate({ gate: passed }) {
+  if (passed === true) return make("span", { class: "pill running", text: "gate passed" });
+  if (passed === false) return make("span", { class: "pill dead", text: "gate not passed" });
+  return make("span", { class: "pill waiting", text: "gate not said" });
+}
+
+function nothing(message, command) {
+  const paragraph = make("p", { class: "empty" });
+  empty(paragraph, message, command);
+  return paragraph;
+}

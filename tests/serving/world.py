@@ -1,0 +1,169 @@
+"""Builders of what serving reads: baseline tables, gate results, streams' run-state, records on the topics."""
+
+import datetime as dt
+import io
+import json
+import math
+from pathlib import Path
+
+import fastavro
+import pyarrow as pa
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from deltalake import CommitProperties, write_deltalake
+
+from contracts import avro
+from contracts.feeds import Feed
+
+BASELINE = pa.schema(
+    [
+        ("ServiceName", pa.string()),
+        ("DayType", pa.int32()),
+        ("Last4Avg", pa.list_(pa.float64())),
+        ("Samples", pa.list_(pa.int32())),
+        ("Spread", pa.list_(pa.float64())),
+        ("Dates", pa.list_(pa.date32())),
+    ]
+)
+
+
+def shape(slot: int, slots: int, scale: float = 100.0) -> float:
+    """A day's course: low at night, high in the afternoon."""
+    return scale * (1.2 - math.cos(2 * math.pi * (slot / slots - 0.1)))
+
+
+def promote(lake: Path, feed: Feed, scales: dict[str, float], days=range(1, 8), **said) -> None:
+    """One promotion: a baseline of these services (name to scale) on these day types, replacing the one in force."""
+    rows = [
+        {
+            "ServiceName": service,
+            "DayType": day,
+            "Last4Avg": [shape(slot, feed.slots, scale) for slot in range(feed.slots)],
+            "Samples": [4] * feed.slots,
+            "Spread": [scale / 50] * feed.slots,
+            "Dates": [dt.date(2026, 11, day)],
+        }
+        for service, scale in scales.items()
+        for day in days
+    ]
+    metadata = {
+        "candidate_version": 3,
+        "run_id": "nightly-1",
+        "gate": True,
+        "by": "nightly_baseline",
+        "reason": "nightly",
+        **said,
+    }
+    write_deltalake(
+        str(lake / "baseline" / feed.table),
+        pa.Table.from_pylist(rows, schema=BASELINE),
+        mode="overwrite",
+        commit_properties=CommitProperties(custom_metadata={"userMetadata": json.dumps(metadata)}),
+    )
+
+
+def gate_result(lake: Path, feed: Feed, run_id: str, success: bool, results: list[dict], at: dt.datetime) -> None:
+    row = {
+        "Feed": feed.name,
+        "RunId": run_id,
+        "CandidateVersion": 3,
+        "CheckedAt": at,
+        "Success": success,
+        "Results": json.dumps(results),
+        "DocsPath": "/docs",
+    }
+    table = pa.Table.from_pylist([row]).cast(
+        pa.schema(
+            [
+                ("Feed", pa.string()),
+                ("RunId", pa.string()),
+                ("CandidateVersion", pa.int64()),
+                ("CheckedAt", pa.timestamp("us", "UTC")),
+                ("Success", pa.bool_()),
+                ("Results", pa.string()),
+                ("DocsPath", pa.string()),
+            ]
+        )
+    )
+    write_deltalake(str(lake / "gate_results"), table, mode="append")
+
+
+def stream(root: Path, feed: Feed, name: str, pid: int, started: dt.datetime, beat: dict | None) -> None:
+    """Run-state of one stream; `beat` overrides fields of the heartbeat, None: none was written."""
+    folder = root / f"{feed.name}.{name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    driver = {"pid": pid, "started_at": started.isoformat(), "feed": feed.name, "stream": name, "spark_ui": None}
+    (folder / "driver.json").write_text(json.dumps(driver))
+    if beat is not None:
+        heartbeat = {
+            "state": "running",
+            "baseline_version": 1,
+            "batch_id": 7,
+            "query_started_at": started.isoformat(),
+            "last_error": None,
+        }
+        (folder / "heartbeat.json").write_text(json.dumps(heartbeat | beat))
+
+
+def scored(
+    service: str, at: dt.datetime, value: int, average: float | None = 100.0, spread: float | None = 2.0, **overrides
+) -> dict:
+    row = {
+        "ServiceName": service,
+        "Timestamp": at,
+        "Value": value,
+        "DayType": at.isoweekday(),
+        "Slot": 0,
+        "Last4Avg": average,
+        "Spread": spread,
+        "PredictedDiff": None if average is None else value - average,
+        "PredictedPct": 100 * value / average if average else None,
+        "Anomalous": False,
+        "BaselineVersion": 1,
+    }
+    return row | overrides
+
+
+def anomaly(row: dict) -> dict:
+    """The anomaly of a scored row."""
+    return {name: row[name] for name in row if name not in ("DayType", "Slot", "Anomalous")}
+
+
+class Topics:
+    """A feed's derived topics on a real broker, with their schemas in a real registry."""
+
+    def __init__(self, kafka: str, registry: str, feed: Feed):
+        self._feed = feed
+        self._admin = AdminClient({"bootstrap.servers": kafka})
+        self._producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
+        client = SchemaRegistryClient({"url": registry})
+        self._topics = {"scored": feed.scored_topic, "anomaly": feed.anomalies_topic}
+        self._ids = {
+            record: client.register_schema(avro.subject(topic), Schema(json.dumps(avro.latest(record)), "AVRO"))
+            for record, topic in self._topics.items()
+        }
+        self._schemas = {record: avro.parsed(record) for record in self._topics}
+
+    def create(self) -> None:
+        for future in self._admin.create_topics([NewTopic(each, 2, 1) for each in self._topics.values()]).values():
+            future.result(20)
+
+    def delete(self) -> None:
+        for future in self._admin.delete_topics(list(self._topics.values())).values():
+            future.result(20)
+
+    def send(self, record: str, rows: list[dict]) -> None:
+        for row in rows:
+            value = io.BytesIO(avro.HEADER.pack(avro.MAGIC, self._ids[record]))
+            value.seek(0, io.SEEK_END)
+            fastavro.schemaless_writer(value, self._schemas[record], row)
+            key = f"{row['ServiceName']}|{round(row['Timestamp'].timestamp() * 1000)}"
+            self.send_raw(record, key, value.getvalue(), flush=False)
+        self._producer.flush(20)
+
+    def send_raw(self, record: str, key: str, value: bytes | None, flush: bool = True) -> None:
+        self._producer.produce(self._topics[record], key=key, value=value)
+        self._producer.poll(0)
+        if flush:
+            self._producer.flush(20)
