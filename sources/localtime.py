@@ -1,0 +1,52 @@
+"""Wall-clock times and instants, vectorised, with a defined answer for the hour that daylight saving skips or repeats.
+
+- A wall-clock time in the skipped hour never was: it maps to no instant and is marked.
+- A wall-clock time in the repeated hour is its first pass, until its service's times step back within that hour: from there on it
+  is the second pass. Equal times are a correction of one reading and don't step back.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+WALL = pa.timestamp("ms")
+INSTANT = pa.timestamp("ms", tz="UTC")
+
+
+def to_wall(instants: np.ndarray, zone: str) -> np.ndarray:
+    """Epoch milliseconds to wall-clock milliseconds (what the clock shows, counted as if it were UTC)."""
+    times = pa.array(instants, pa.int64()).cast(INSTANT).cast(pa.timestamp("ms", tz=zone))
+    return pc.local_timestamp(times).cast(pa.int64()).to_numpy()
+
+
+def first_pass(wall: np.ndarray, zone: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Wall-clock milliseconds to (instants, second-pass instants, skipped): the two differ in the repeated hour only."""
+    times = pa.array(wall, pa.int64()).cast(WALL)
+
+    def instants(ambiguous: str, nonexistent: str) -> np.ndarray:
+        zoned = pc.assume_timezone(times, zone, ambiguous=ambiguous, nonexistent=nonexistent)
+        return zoned.cast(pa.int64()).to_numpy()
+
+    first = instants("earliest", "earliest")
+    return first, instants("latest", "earliest"), first != instants("earliest", "latest")
+
+
+class WallClock:
+    """Reads wall-clock times of a capture in file order; remembers each service's pass of the repeated hour."""
+
+    def __init__(self, zone: str):
+        self.zone = zone
+        self._last: dict[str, tuple[int, bool]] = {}  # service: (its last time in a repeated hour, in the second pass?)
+
+    def instants(self, wall: np.ndarray, services: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        """(epoch milliseconds, skipped) of wall-clock milliseconds; where skipped the instant means nothing."""
+        first, second, skipped = first_pass(wall, self.zone)
+        for row in np.flatnonzero(first != second):
+            service, time = services[int(row)].as_py(), int(wall[row])
+            last, later = self._last.get(service, (time, False))
+            another_change = abs(time - last) > 86_400_000
+            later = not another_change and (later or time < last)
+            self._last[service] = (time, later)
+            if later:
+                first[row] = second[row]
+        return first, skipped

@@ -1,0 +1,127 @@
+"""`sundial replay`: a capture into its feed's topic."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contracts.feeds import load_feed
+from sources.capture import Capture
+from sources.console import bar, errors_told, finish, stopped_by_signal, tell_bad_rows, tell_report
+from sources.moments import moment, shown
+from sources.options import MOMENT, FeedName, Kafka, Registry, Speed
+from sources.replay import play
+from sources.staging import Staging, Window
+from sources.thinning import Thinning
+
+COLUMNS = "How the capture's columns map to readings"
+TIME = "Which part, and when"
+
+
+def replay(
+    path: Annotated[Path, typer.Argument(metavar="CAPTURE", help="CSV, CSV.gz or Parquet file, or a folder of Parquet files.")],
+    feed: FeedName,
+    speed: Speed = 0,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N readings.")] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="List bad rows, but don't let them make the exit code 1.")] = False,
+    key_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Service names. Default: the feed's key.")
+    ] = None,
+    service: Annotated[
+        str | None, typer.Option(metavar="NAME", rich_help_panel=COLUMNS, help="One service for all rows; no key column.")
+    ] = None,
+    time_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Times. Default: the feed's time field.")
+    ] = None,
+    value_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Values. Default: the feed's value field.")
+    ] = None,
+    timezone: Annotated[
+        str | None, typer.Option(metavar="ZONE", rich_help_panel=COLUMNS, help="Of times without an offset. Default: the feed's.")
+    ] = None,
+    thin: Annotated[
+        int | None, typer.Option(min=1, metavar="N", rich_help_panel=COLUMNS, help="Deal counts per minute out to N services.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, rich_help_panel=COLUMNS, help="Seed of --thin.")] = 0,
+    shift_to_now: Annotated[
+        bool, typer.Option("--shift-to-now", rich_help_panel=TIME, help="Move by whole weeks of local time, to reach past now.")
+    ] = False,
+    shift_weeks: Annotated[
+        int | None, typer.Option(metavar="N", rich_help_panel=TIME, help="Move by N weeks of local time (may be negative).")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", rich_help_panel=TIME, help=f"Begin here, after any shift: {MOMENT}.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", "--to", metavar="TIME", rich_help_panel=TIME, help="End before this time.")
+    ] = None,
+    kafka: Kafka = None,
+    registry: Registry = None,
+):
+    """Play a capture into its feed's topic.
+
+    Columns are found by the feed's own names (ServiceName, Timestamp, Value) unless options map them. Rows that can't be read are
+    listed with their lines; the others are played.
+
+    With --shift-to-now, --speed 0 loads the history up to now, and any other speed plays on live from now. Weekday and time of
+    day stay what they were.
+
+    Exit code: 0 all played · 1 bad rows or failed deliveries · 2 nothing could be played · 130 stopped by Ctrl-C.
+
+    [bold]Examples[/bold]
+
+    A capture that bears the feed's names:
+    [cyan]sundial replay readings.parquet --feed service-use[/cyan]
+
+    The World Cup as history up to now, and (with --speed 1) on from now:
+    [cyan]sundial replay samples/worldcup98_requests_per_minute.csv.gz --feed world-cup --service www --time-column period
+    --value-column count --timezone UTC --shift-to-now[/cyan]
+
+    The same requests as ten services that report every ten seconds: … [cyan]--feed service-use --thin 10[/cyan]
+    """
+    with errors_told(), stopped_by_signal() as stop:
+        declared = load_feed(feed)
+        capture = Capture(path, declared, key_column, service, time_column, value_column, timezone)
+        thinning = Thinning(declared, thin, seed) if thin else None
+        now = round(time.time() * 1000)
+        window = Window(*(moment(text, declared, now) if text else None for text in (start, until)))
+        staging = _staging(capture, now, speed > 0, window, shift_to_now, shift_weeks, thinning, limit)
+        live_from_now = shift_to_now and speed > 0 and window.start is None
+        with bar(f"{path.name} → {declared.topic}", staging.total()) as progress:
+            report = play(
+                staging.readings(),
+                declared,
+                speed=speed,
+                kafka=kafka,
+                registry=registry,
+                origin_ms=now if live_from_now else None,
+                progress=progress,
+                stop=stop,
+            )
+    _tell(staging, report)
+    finish(report, failed=bool(staging.survey.bad.count) and not skip_bad)
+
+
+def _staging(capture, now, live, window, shift_to_now, shift_weeks, thinning, limit) -> Staging:
+    if not shift_to_now:
+        return Staging(capture, capture.survey(), shift_weeks or 0, window, thinning, limit)
+    if shift_weeks is not None:
+        raise typer.BadParameter("--shift-to-now and --shift-weeks exclude each other")
+    staging = Staging.to_now(capture, now, live, thinning)
+    start = staging.window.start if window.start is None else window.start
+    end = staging.window.end if window.end is None else window.end
+    return replace(staging, window=Window(start, end), limit=limit)
+
+
+def _tell(staging: Staging, report) -> None:
+    feed, survey = staging.capture.feed, staging.survey
+    if staging.weeks:
+        captured = f"{shown(survey.first, feed)} to {shown(survey.last, feed)}"
+        typer.echo(f"moved by {staging.weeks:+} weeks; the capture itself is of {captured}")
+    if staging.left_out:
+        typer.echo(f"{staging.left_out:,} readings fell into an hour that the clock skips, and were not played", err=True)
+    if survey.bad.count:
+        tell_bad_rows(survey.bad)
+    tell_report(report, feed)

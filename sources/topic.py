@@ -1,0 +1,77 @@
+"""The feed's topic and its schema, as a producer finds them: looked up, checked, never created or registered from here."""
+
+import os
+from collections.abc import Callable
+
+import httpx
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+from contracts.avro import subject
+from contracts.feeds import Feed
+from sources.encoding import ReadingEncoder
+
+LOOK_UP_SECONDS = 10
+QUEUE_MESSAGES = 500_000
+
+
+class PlatformError(RuntimeError):
+    """Kafka or the registry can't take the readings; the message names the address, topic or subject and the remedy."""
+
+
+def address(given: str | None, variable: str, option: str) -> str:
+    """An address from the option or else the environment."""
+    found = given or os.environ.get(variable)
+    if not found:
+        raise PlatformError(
+            f"no address: give {option} or set {variable} (`sundial up` starts a platform, `sundial status` shows its addresses)"
+        )
+    return found
+
+
+def encoder(feed: Feed, registry: str) -> ReadingEncoder:
+    """The encoder for the newest schema that is registered for the feed's topic."""
+    name = subject(feed.topic)
+    try:
+        with SchemaRegistryClient({"url": registry, "max.retries": 2, "timeout": LOOK_UP_SECONDS}) as client:
+            found = client.get_latest_version(name)
+    except SchemaRegistryError as error:
+        if error.http_status_code == 404:
+            raise PlatformError(
+                f"subject {name} is not registered at {registry}: run `sundial up` or `sundial schemas register`"
+            ) from error
+        raise PlatformError(f"registry {registry} refused to show subject {name}: {error}") from error
+    except (httpx.HTTPError, OSError, ValueError) as error:
+        raise PlatformError(f"no registry answers at {registry} ({error}): is the platform up (`sundial status`)?") from error
+    return ReadingEncoder(feed, found.schema.schema_str, found.schema_id)
+
+
+def producer(feed: Feed, kafka: str, linger_ms: int, on_error: Callable) -> Producer:
+    """A producer that neither loses nor doubles nor reorders; on_error(error, message) hears of each failed delivery."""
+    made = Producer(
+        {
+            "bootstrap.servers": kafka,
+            "client.id": "sundial-sources",
+            "enable.idempotence": True,
+            "acks": "all",
+            "compression.type": "lz4",
+            "partitioner": "murmur2_random",  # a service goes to the partition that Java producers choose for it
+            "linger.ms": linger_ms,
+            "batch.size": 1 << 20,
+            "queue.buffering.max.messages": QUEUE_MESSAGES,
+            "delivery.report.only.error": True,
+            "on_delivery": on_error,
+            "error_cb": lambda error: None,  # failures surface as undelivered messages; without this each retry prints a line
+            "log_level": 2,
+        }
+    )
+    try:
+        topics = made.list_topics(timeout=LOOK_UP_SECONDS).topics  # of all: naming one would create it
+    except KafkaException as error:
+        raise PlatformError(
+            f"no Kafka broker answers at {kafka} ({error.args[0].str()}): is the platform up (`sundial status`)?"
+        ) from error
+    if feed.topic not in topics:
+        raise PlatformError(f"no topic {feed.topic} at {kafka}: `sundial up` creates the topics of every declared feed")
+    return made
