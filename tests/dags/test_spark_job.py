@@ -1,0 +1,63 @@
+"""How jobs are submitted: by the connection's master, with the platform's settings, and failing in the driver's own words."""
+
+import sys
+
+import pytest
+from airflow.sdk.exceptions import AirflowException
+
+from dags.feeds_to_run import chosen
+from dags.spark_job import REPO, spark_job, stream_command
+
+
+@pytest.fixture
+def spark_submit(tmp_path, monkeypatch):
+    """A spark-submit of the test's making: a Python body that sees sys.argv and the environment."""
+
+    def make(body: str):
+        file = tmp_path / "spark-submit"
+        file.write_text(f"#!{sys.executable}\nimport os, sys\n{body}\n")
+        file.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path))
+
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[3]"}')
+    monkeypatch.setenv("SUNDIAL_JARS", "/jars")
+    return make
+
+
+def test_submits_the_job_with_what_it_needs(spark_submit, tmp_path, monkeypatch):
+    monkeypatch.setenv("SUNDIAL_KAFKA", "127.0.0.1:9")
+    spark_submit(f"open({str(tmp_path / 'said')!r}, 'w').write('|'.join([*sys.argv[1:], os.environ['PYTHONPATH']]))")
+    spark_job("build_baseline", "--feed", "world-cup", "", "--run-id=r1").execute({})
+    said = (tmp_path / "said").read_text().split("|")
+    assert said[-5:] == [str(REPO / "jobs" / "build_baseline.py"), "--feed", "world-cup", "--run-id=r1", str(REPO)]
+    assert said[said.index("--master") + 1] == "local[3]"
+    assert {"spark.driver.extraClassPath=/jars/*", "spark.executor.extraClassPath=/jars/*", "spark.ui.enabled=false"} <= set(said)
+
+
+def test_a_failure_ends_with_the_drivers_own_last_lines(spark_submit, capfd):
+    spark_submit("print('expectation spread_is_positive failed: 3 rows, e.g. web 07:10', file=sys.stderr); sys.exit(1)")
+    with pytest.raises(AirflowException, match=r"Error code is: 1\.(.|\n)*expectation spread_is_positive failed: 3 rows"):
+        spark_job("check_baseline").execute({})
+
+
+def test_the_master_is_the_connections_alone(monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "spark://head", "port": 7077}')
+    command, env = stream_command("score", "--feed", "service-use")
+    assert command[:3] == ["spark-submit", "--master", "spark://head:7077"]
+    assert command[-3:] == [str(REPO / "jobs" / "score.py"), "--feed", "service-use"]
+    assert env["PYTHONPATH"] == str(REPO)
+
+
+def test_no_secret_rides_along_into_rendered_templates(monkeypatch):
+    monkeypatch.setenv("SUNDIAL_KAFKA_PASSWORD", "hush")
+    assert "hush" not in str(spark_job("archive").env_vars)
+
+
+def test_feeds_come_from_the_run_or_the_installation_or_the_default():
+    assert chosen(["world-cup"], ["road-traffic"]) == ["world-cup"]
+    assert chosen(None, ["road-traffic", "world-cup", "road-traffic"]) == ["road-traffic", "world-cup"]
+    assert chosen(None, None) == ["service-use"]
+    with pytest.raises(ValueError, match="no feed nobody: schemas/feeds/ declares road-traffic, service-use, world-cup"):
+        chosen(None, ["nobody", "world-cup"])
+    with pytest.raises(ValueError, match="must be a JSON list"):
+        chosen(None, "world-cup")
