@@ -39,6 +39,14 @@ class Rule(Declared):
         return self
 
 
+class Gate(Declared):
+    """What a baseline candidate must satisfy to be promoted; the expectations are in schemas/expectations/baseline.json."""
+
+    covered_share: Annotated[float, Field(ge=0, le=1)] = 0.9  # least share of a day's slots that have a baseline
+    moved_percent: Annotated[float, Field(gt=0)] = 50.0  # an average that differs by more from the one in force has moved
+    moved_share: Annotated[float, Field(ge=0, le=1)] = 0.5  # greatest share of a day's slots that may have moved
+
+
 class Holidays(Declared):
     """A calendar of the `holidays` library, e.g. country US, subdivision MN."""
 
@@ -71,6 +79,7 @@ class Feed(Declared):
     retention_days: Annotated[int, Field(ge=1)] = 45
     spread_window_seconds: Annotated[int, Field(gt=0, le=SECONDS_PER_DAY)] = 900  # neighbourhood that pools residuals
     rule: Rule = Rule()
+    gate: Gate = Gate()
 
     @field_validator("timezone")
     @classmethod
@@ -131,6 +140,16 @@ class Feed(Declared):
     def day_type(self, day: dt.date) -> int:
         """ISO day of week, 1 Monday to 7 Sunday; a public holiday is 7."""
         return 7 if self.holiday_dates(day, day) else day.isoweekday()
+
+    def baseline_dates(self, as_of: dt.date, count: int = 4) -> list[dt.date]:
+        """The dates that a baseline as of (before) that date is made from: the last `count` of each day type, ascending."""
+        first = as_of - dt.timedelta(weeks=count + 4)  # four weeks to spare for weekdays that were holidays
+        holidays = set(self.holiday_dates(first, as_of))
+        by_type: dict[int, list[dt.date]] = {}
+        for back in range(1, (as_of - first).days + 1):
+            day = as_of - dt.timedelta(days=back)
+            by_type.setdefault(7 if day in holidays else day.isoweekday(), []).append(day)
+        return sorted(day for days in by_type.values() for day in days[:count])
 
 
 def load_feeds(folder: Path = FEEDS) -> dict[str, Feed]:

@@ -1,0 +1,101 @@
+"""A stream's driver and its run-state folder: one driver at a time, a heartbeat each second, a clean stop on request.
+
+The folder is <streams>/<feed>.<stream>/ and is the contract with whoever supervises:
+driver.lock (held by flock for the driver's life), driver.json (who), heartbeat.json (how), checkpoint/, stop (a request).
+"""
+
+import datetime as dt
+import fcntl
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from contracts.feeds import Feed
+from jobs.settings import Platform
+
+ALREADY_RUNNING = 75  # EX_TEMPFAIL of sysexits.h
+HEARTBEAT_SECONDS = 1.0
+
+
+class Driver:
+    """Holds the lock and beats while the `with` block runs. A second driver exits with ALREADY_RUNNING, touching nothing."""
+
+    def __init__(self, platform: Platform, feed: Feed, stream: str):
+        self.name = f"{feed.name}.{stream}"
+        self.folder = Path(platform.streams) / self.name
+        self.checkpoint = str(self.folder / "checkpoint")
+        self._who = {"feed": feed.name, "stream": stream}
+        self._state = {
+            "state": "starting",
+            "baseline_version": -1,
+            "batch_id": None,
+            "query_started_at": None,
+            "last_error": None,
+        }
+        self._stopping = threading.Event()
+        self._ended = threading.Event()
+        self._beat = threading.Thread(target=self._beat_until_ended, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> "Driver":
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (self.folder / "driver.lock").open("a+")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = json.loads(self._file("driver.json").read_text())
+            print(f"ERROR {self.name} runs already, in process {holder['pid']}", file=sys.stderr, flush=True)
+            sys.exit(ALREADY_RUNNING)
+        self._file("stop").unlink(missing_ok=True)
+        self._write("driver.json", self._who | {"pid": os.getpid(), "started_at": now(), "spark_ui": None})
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stopping.set())
+        self._beat.start()
+        return self
+
+    def __exit__(self, kind, error, trace) -> None:
+        if error is not None and kind is not SystemExit:
+            self.report(last_error=f"{kind.__name__}: {error}")
+        self.report(state="stopping")
+        self._ended.set()
+        self._beat.join()
+        self._file("stop").unlink(missing_ok=True)
+        self._lock.close()
+
+    def serves_at(self, spark_ui: str | None) -> None:
+        """Tells where this driver's Spark UI listens."""
+        known = json.loads(self._file("driver.json").read_text())
+        self._write("driver.json", known | {"spark_ui": spark_ui})
+
+    def report(self, **state) -> None:
+        """Changes what the next heartbeat says."""
+        self._state |= state
+
+    def wait(self, seconds: float) -> bool:
+        """Waits; true as soon as a stop is asked for, by the file `stop`, SIGTERM or SIGINT."""
+        if self._file("stop").exists():
+            self._stopping.set()
+        return self._stopping.wait(seconds)
+
+    def _beat_until_ended(self) -> None:
+        while True:
+            self._write("heartbeat.json", {"at": now()} | self._state)
+            if self._ended.wait(HEARTBEAT_SECONDS):
+                self._write("heartbeat.json", {"at": now()} | self._state)
+                return
+
+    def _file(self, name: str) -> Path:
+        return self.folder / name
+
+    def _write(self, name: str, content: dict) -> None:
+        """Readers see the old content or the new, never a part."""
+        unfinished = self._file(f".{name}.new")
+        unfinished.write_text(json.dumps(content))
+        unfinished.replace(self._file(name))
+
+
+def now() -> str:
+    """This instant, ISO 8601 in UTC."""
+    return dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,102 @@
+"""Kafka and the registry as the jobs meet them: writer schemas, offset ranges, reader and writer options."""
+
+import json
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+from pyspark.sql import DataFrame, SparkSession
+
+from contracts import avro
+from contracts.feeds import Feed
+from jobs.settings import JobError, Platform
+
+
+@dataclass(frozen=True)
+class Range:
+    """Offsets of one partition: `start` included, `end` not."""
+
+    start: int
+    end: int
+
+
+class Registry:
+    """The schemas that the registry knows, by subject of a topic's value."""
+
+    def __init__(self, platform: Platform):
+        self._url = platform.registry
+        self._client = SchemaRegistryClient({"url": platform.registry})
+
+    def writer_schemas(self, topic: str) -> dict[int, str]:
+        """Every registered schema of a topic's values: Avro JSON by id."""
+        subject = avro.subject(topic)
+        try:
+            found = [self._client.get_version(subject, version) for version in self._client.get_versions(subject)]
+        except (SchemaRegistryError, OSError) as error:
+            raise JobError(
+                f"registry {self._url}, subject {subject}: {error}; `sundial schemas register` registers it"
+            ) from error
+        return {each.schema_id: each.schema.schema_str for each in found}
+
+    def newest_id(self, topic: str) -> int:
+        """Id of the newest schema of a topic's values."""
+        try:
+            return self._client.get_latest_version(avro.subject(topic)).schema_id
+        except (SchemaRegistryError, OSError) as error:
+            raise JobError(
+                f"registry {self._url}, subject {avro.subject(topic)}: {error}; run `sundial schemas register`"
+            ) from error
+
+
+def available(platform: Platform, topic: str) -> dict[int, Range]:
+    """The offsets that a topic holds now, by partition. Raises JobError where the topic or the broker is missing."""
+    consumer = Consumer({"bootstrap.servers": platform.kafka, "group.id": "sundial-archive", "enable.auto.commit": False})
+    try:
+        found = consumer.list_topics(topic, timeout=20).topics[topic]
+        if found.error:
+            raise JobError(f"topic {topic}: {found.error.str()}; `sundial up` creates the topics of every declared feed")
+        marks = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=20) for p in found.partitions}
+    except KafkaException as error:
+        raise JobError(f"Kafka at {platform.kafka}: {error.args[0].str()}") from error
+    finally:
+        consumer.close()
+    return {partition: Range(*mark) for partition, mark in marks.items()}
+
+
+def read_ranges(spark: SparkSession, platform: Platform, topic: str, ranges: dict[int, Range]) -> DataFrame:
+    """Exactly the records of those offset ranges, as a batch."""
+    return (
+        spark.read.format("kafka")
+        .option("kafka.bootstrap.servers", platform.kafka)
+        .option("subscribe", topic)
+        .option("startingOffsets", json.dumps({topic: {str(p): each.start for p, each in ranges.items()}}))
+        .option("endingOffsets", json.dumps({topic: {str(p): each.end for p, each in ranges.items()}}))
+        .option("failOnDataLoss", "true")
+        .load()
+    )
+
+
+def read_stream(spark: SparkSession, feed: Feed, platform: Platform) -> DataFrame:
+    """A feed's topic, live; on its first start from the newest record on, later from the checkpoint."""
+    return (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", platform.kafka)
+        .option("subscribe", feed.topic)
+        .option("startingOffsets", "latest")
+        .option("failOnDataLoss", "true")
+        .option("kafka.max.poll.records", "5000")
+        .load()
+    )
+
+
+def producer_options(platform: Platform) -> dict[str, str]:
+    """Options of the Kafka sink. No linger: a lone record leaves at once, and under load batches form by themselves."""
+    return {
+        "kafka.bootstrap.servers": platform.kafka,
+        "kafka.acks": "all",
+        "kafka.enable.idempotence": "true",
+        "kafka.linger.ms": "0",
+        "kafka.batch.size": "262144",
+        "kafka.compression.type": "lz4",
+    }

@@ -1,0 +1,168 @@
+"""Score: each live reading beside the baseline in force, in Spark's real-time mode; anomalies within milliseconds.
+
+Writes <feed>.scored, <feed>.anomalies and <feed>.dead-letter. Runs until it is stopped. A promoted baseline, a new version of the
+writers' schema or a new day makes it plan the query anew from its checkpoint; the application stays up. After such a change, as
+after a crash, readings since the last checkpoint are scored again: outputs carry a deterministic key, so readers upsert.
+"""
+
+import datetime as dt
+import re
+from dataclasses import dataclass, replace
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from contracts.feeds import Feed
+from jobs import kafka, lake, settings, spark, wire
+from jobs.driver import Driver, now
+from jobs.settings import JobError, Platform
+from jobs.transforms import scoring
+
+WATCH_SECONDS = 1.0
+REGISTRY_EVERY = 5  # watches
+MOST_REFUSED = 16  # unknown schema ids that are asked for one by one; beyond, garbage is coming and all are refused
+BROADCAST_WHOLE = 4_000_000  # cells (rows x slots): a larger baseline is cut to the day types around today
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a running query was planned with; where it differs from what should be, the query is planned anew."""
+
+    baseline_version: int
+    day_types: frozenset[int]
+    writer_schemas: tuple[tuple[int, str], ...]
+    output_ids: tuple[tuple[str, int], ...]
+    refused_ids: frozenset[int] | None = frozenset()
+
+
+def main(platform: Platform) -> None:
+    arguments = settings.parser(__doc__)
+    arguments.add_argument("--services", type=_names, default=(), help="score these services only, e.g. checkout,search")
+    arguments.add_argument(
+        "--checkpoint-interval", type=int, default=120, metavar="SECONDS", help="length of a real-time batch (default 120)"
+    )
+    options = arguments.parse_args()
+    feed: Feed = options.feed
+    with Driver(platform, feed, "score") as driver:
+        session = spark.session(driver.name, platform)
+        driver.serves_at(session.sparkContext.uiWebUrl)
+        registry = kafka.Registry(platform)
+        plan = _plan(platform, feed, registry)
+        while plan:
+            baseline = _baseline(session, platform, feed, plan).cache()
+            records = kafka.read_stream(session, feed, platform)
+            results = outputs(early_filter(records, options.services), baseline, feed, plan)
+            query = (
+                results.writeStream.queryName(driver.name)
+                .format("kafka")
+                .options(**kafka.producer_options(platform))
+                .outputMode("update")
+                .option("checkpointLocation", driver.checkpoint)
+                .trigger(realTime=f"{options.checkpoint_interval} seconds")
+                .start()
+            )
+            driver.report(baseline_version=plan.baseline_version, query_started_at=now())
+            plan = _watch(query, driver, platform, feed, registry, plan)
+            query.stop()
+            baseline.unpersist()
+
+
+def early_filter(records: DataFrame, services: tuple[str, ...]) -> DataFrame:
+    """Only the records of these services, before anything is decoded; all where none is named."""
+    return records.where(F.col("key").cast("string").isin(*services)) if services else records
+
+
+def outputs(records: DataFrame, baseline: DataFrame, feed: Feed, plan: Plan) -> DataFrame:
+    """Kafka records of the feed's topic to Kafka records (topic, key, value, headers) of its derived topics."""
+    decoded = wire.decode(records, feed, dict(plan.writer_schemas), plan.refused_ids)
+    scored = scoring.score(decoded, baseline, feed.timezone, feed.interval_seconds, _holidays(feed), feed.rule.model_dump())
+    version = F.lit(plan.baseline_version).cast("long").alias("BaselineVersion")
+    return wire.route(scored.select("*", version), feed, dict(plan.output_ids))
+
+
+def _watch(query, driver: Driver, platform: Platform, feed: Feed, registry: kafka.Registry, plan: Plan) -> Plan | None:
+    """Returns the plan to go on with as soon as it is another one, None when a stop is asked for. Raises when the query fails."""
+    watches = 0
+    while not driver.wait(WATCH_SECONDS):
+        if not query.isActive:
+            driver.report(state="swapping")
+            return _after_failure(query.exception(), feed, registry, plan)
+        progress = query.lastProgress
+        started = (driver.folder / "checkpoint" / "sources" / "0" / "0").exists()  # the source has fixed where it begins
+        driver.report(state="running" if started else "starting", batch_id=progress and progress["batchId"])
+        watches += 1
+        wanted = _wanted(platform, feed, registry if watches % REGISTRY_EVERY == 0 else None, plan)
+        if wanted != plan:
+            print(f"planning anew: baseline {plan.baseline_version} -> {wanted.baseline_version}", flush=True)
+            driver.report(state="swapping")
+            return wanted
+    driver.report(state="stopping")
+    return None
+
+
+def _plan(platform: Platform, feed: Feed, registry: kafka.Registry) -> Plan:
+    records = {"scored": feed.scored_topic, "anomaly": feed.anomalies_topic}
+    return Plan(
+        baseline_version=lake.baseline(platform, feed).version(),
+        day_types=_day_types_near(feed),
+        writer_schemas=tuple(sorted(registry.writer_schemas(feed.topic).items())),
+        output_ids=tuple((record, registry.newest_id(topic)) for record, topic in records.items()),
+    )
+
+
+def _wanted(platform: Platform, feed: Feed, registry: kafka.Registry | None, plan: Plan) -> Plan:
+    """The plan that should run now. A registry that doesn't answer is no reason to stop scoring: its part stays as it is."""
+    wanted = replace(plan, baseline_version=lake.baseline(platform, feed).version(), day_types=_day_types_near(feed))
+    if registry is None:
+        return wanted
+    try:
+        schemas = tuple(sorted(registry.writer_schemas(feed.topic).items()))
+    except JobError as error:
+        print(f"WARN {error}", flush=True)
+        return wanted
+    return wanted if schemas == plan.writer_schemas else replace(wanted, writer_schemas=schemas, refused_ids=frozenset())
+
+
+def _after_failure(error: StreamingQueryException | None, feed: Feed, registry: kafka.Registry, plan: Plan) -> Plan:
+    """A record whose schema id is unknown ends the query: the registry is asked, and the id is known or refused from then on."""
+    unknown = re.search(re.escape(wire.UNKNOWN_SCHEMA) + r"(\d+)", str(error))
+    if not unknown:
+        raise JobError(f"query failed: {error}")
+    schema_id = int(unknown.group(1))
+    schemas = registry.writer_schemas(feed.topic)
+    print(f"schema id {schema_id} of {feed.topic} is {'new' if schema_id in schemas else 'not in the registry'}", flush=True)
+    refused = (plan.refused_ids or frozenset()) | ({schema_id} - schemas.keys())
+    return replace(
+        plan, writer_schemas=tuple(sorted(schemas.items())), refused_ids=None if len(refused) > MOST_REFUSED else refused
+    )
+
+
+def _baseline(session: SparkSession, platform: Platform, feed: Feed, plan: Plan) -> DataFrame:
+    """The planned version of the baseline, only what scoring needs of it; without rows while none is in force."""
+    columns = "ServiceName string, DayType int, Last4Avg array<double>, Spread array<double>"
+    if plan.baseline_version < 0:
+        return session.createDataFrame([], columns)
+    whole = lake.baseline(platform, feed).read(session, plan.baseline_version)
+    cut = whole if whole.count() * feed.slots <= BROADCAST_WHOLE else whole.where(F.col("DayType").isin(*plan.day_types))
+    return cut.select("ServiceName", "DayType", "Last4Avg", "Spread").coalesce(1)
+
+
+def _day_types_near(feed: Feed) -> frozenset[int]:
+    """Yesterday's (its tail still comes in), today's and tomorrow's."""
+    today = dt.datetime.now(feed.zone).date()
+    return frozenset(feed.day_type(today + dt.timedelta(days=days)) for days in (-1, 0, 1))
+
+
+def _holidays(feed: Feed) -> list[dt.date]:
+    """Ten years back, as captures of the past are replayed too, and two ahead."""
+    this_year = dt.datetime.now(feed.zone).year
+    return feed.holiday_dates(dt.date(this_year - 10, 1, 1), dt.date(this_year + 2, 12, 31))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+if __name__ == "__main__":
+    settings.run(main)

@@ -1,0 +1,76 @@
+"""What a job is told from outside. This file alone reads the environment and the command line of the jobs."""
+
+import argparse
+import datetime as dt
+import os
+import re
+import sys
+from dataclasses import dataclass
+from typing import NoReturn
+
+from contracts.feeds import Feed, FeedError, load_feed
+
+
+class JobError(Exception):
+    """A job can't go on; the message says what is at fault and what to do."""
+
+
+@dataclass(frozen=True)
+class Platform:
+    """Where the parts of the platform are: the SUNDIAL_* variables."""
+
+    kafka: str
+    registry: str
+    lake: str
+    streams: str
+    jars: str
+
+    @classmethod
+    def from_environment(cls) -> "Platform":
+        names = {"kafka": "SUNDIAL_KAFKA", "registry": "SUNDIAL_REGISTRY", "lake": "SUNDIAL_LAKE"}
+        names |= {"streams": "SUNDIAL_STREAMS", "jars": "SUNDIAL_JARS"}
+        missing = [variable for variable in names.values() if not os.environ.get(variable)]
+        if missing:
+            raise JobError(f"not set: {', '.join(missing)}; `sundial env` prints them for the embedded stack")
+        return cls(**{field: os.environ[variable] for field, variable in names.items()})
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """The command line that all jobs share: `--feed`."""
+    arguments = argparse.ArgumentParser(description=description)
+    arguments.add_argument("--feed", required=True, type=_feed, help="a feed declared under schemas/feeds/")
+    return arguments
+
+
+def add_run_id(arguments: argparse.ArgumentParser) -> None:
+    arguments.add_argument("--run-id", required=True, type=_run_id, help="names the nightly run in every table it writes")
+
+
+def iso_date(text: str) -> dt.date:
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date like 2026-11-21") from None
+
+
+def run(job) -> NoReturn:
+    """Runs a job's `main(platform)`; a JobError or FeedError ends it with exit code 1 and its message as the last line."""
+    try:
+        job(Platform.from_environment())
+    except (JobError, FeedError) as error:
+        print(f"ERROR {error}", file=sys.stderr, flush=True)
+        sys.exit(1)
+    sys.exit(0)
+
+
+def _feed(name: str) -> Feed:
+    try:
+        return load_feed(name)
+    except FeedError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _run_id(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,200}", text):
+        raise argparse.ArgumentTypeError(f"{text!r}: letters, digits and _ . : + - only")
+    return text
