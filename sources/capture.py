@@ -4,6 +4,7 @@ Nothing is held whole: batches flow through, columns that aren't mapped are neve
 with its line and reason, and the others still count.
 """
 
+import zoneinfo
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from sources.localtime import WallClock
 from sources.readings import batch, kept, milliseconds
 
 BATCH_ROWS = 65_536
+BLOCK_BYTES = 4 << 20
 LISTED = 20
 
 
@@ -74,6 +76,8 @@ class Capture:
     def __post_init__(self):
         if self.service and self.key_column:
             raise CaptureError("--service and --key-column exclude each other: a constant name or a column of names")
+        if self.timezone and self.timezone not in zoneinfo.available_timezones():
+            raise CaptureError(f"--timezone {self.timezone}: no such time zone in the IANA database, e.g. America/Chicago or UTC")
 
     def columns(self) -> dict[str, tuple[str, str]]:
         """Mapped columns: part of a reading → (column, option that maps it)."""
@@ -166,7 +170,7 @@ def _csv_batches(file: Path, columns: dict[str, tuple[str, str]], bad: BadRows):
         reader = csv.open_csv(
             stream,
             # one thread: only then are the numbers of broken rows known
-            csv.ReadOptions(use_threads=False, block_size=4 << 20),
+            csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
             csv.ParseOptions(invalid_row_handler=skip, ignore_empty_lines=False),
             csv.ConvertOptions(include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string())),
         )

@@ -50,8 +50,9 @@ def values(cells: pa.Array) -> tuple[np.ndarray, Mistakes]:
         digits = pc.replace_substring_regex(pc.utf8_trim_whitespace(cells), r"^\+|\.0*$", "")
         numbers = pc.if_else(pa.array(good), digits, "0").cast(pa.int64()).to_numpy()
     elif pa.types.is_integer(cells.type):
-        good = _true(pc.greater_equal(cells, 0)) & _true(pc.less_equal(cells, 10**18))
-        numbers = pc.if_else(pa.array(good), cells, 0).cast(pa.int64()).to_numpy()
+        signed = cells.cast(pa.int64(), safe=False)  # an unsigned number too large becomes negative
+        good = _true(pc.greater_equal(signed, 0))
+        numbers = pc.fill_null(signed, 0).to_numpy() * good
     elif pa.types.is_floating(cells.type):
         floats = pc.fill_null(cells, -1.0).to_numpy(zero_copy_only=False)
         good = (floats >= 0) & (floats < 2**53) & (np.floor(floats) == floats)

@@ -3,6 +3,8 @@
 - A wall-clock time in the skipped hour never was: it maps to no instant and is marked.
 - A wall-clock time in the repeated hour is its first pass, until its service's times step back within that hour: from there on it
   is the second pass. Equal times are a correction of one reading and don't step back.
+
+Arrow knows the changes of the clocks until 2037; it takes later years as without daylight saving.
 """
 
 import numpy as np
@@ -41,6 +43,7 @@ class WallClock:
     def instants(self, wall: np.ndarray, services: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """(epoch milliseconds, skipped) of wall-clock milliseconds; where skipped the instant means nothing."""
         first, second, skipped = first_pass(wall, self.zone)
+        found = first.copy()
         for row in np.flatnonzero(first != second):
             service, time = services[int(row)].as_py(), int(wall[row])
             last, later = self._last.get(service, (time, False))
@@ -48,5 +51,5 @@ class WallClock:
             later = not another_change and (later or time < last)
             self._last[service] = (time, later)
             if later:
-                first[row] = second[row]
-        return first, skipped
+                found[row] = second[row]
+        return found, skipped

@@ -73,8 +73,9 @@ def play(
     """Play readings into the feed's topic and wait until Kafka has acknowledged them.
 
     speed 0 plays as fast as possible, N plays N times as fast as the readings happened. The readings' clock starts at the end of
-    the first one's interval when it is read; or, to play live, it agreed with the wall clock at `origin_ms` (the present). Setting `stop` ends
-    the play early: what was produced is still flushed. Raises PlatformError where Kafka or the registry can't take them.
+    the first one's interval when it is read; or, to play live, it agreed with the wall clock at `origin_ms` (the present).
+    Setting `stop` ends the play early: what was produced is still flushed. Raises PlatformError where Kafka or the registry can't
+    take them.
     """
     player = _Player(feed, speed, kafka, registry, progress, stop or threading.Event())
     return player.run(readings, origin_ms)
