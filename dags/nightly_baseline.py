@@ -61,23 +61,20 @@ with DAG(
 
     @task_group
     def baseline(feed: str):
-        feed_arg = ["--feed", feed]
-        archive = spark_job("archive", *feed_arg, outlets=[HISTORY], execution_timeout=dt.timedelta(hours=1))
+        archive = spark_job("archive", feed, outlets=[HISTORY], execution_timeout=dt.timedelta(hours=1))
         build = spark_job(
             "build_baseline",
-            *feed_arg,
+            feed,
             RUN_ID,
             "{{ '--as-of=' ~ params.as_of if params.as_of else '' }}",
             inlets=[HISTORY],
             outlets=[CANDIDATE],
             execution_timeout=dt.timedelta(hours=2),
         )
-        check = spark_job(
-            "check_baseline", *feed_arg, RUN_ID, inlets=[CANDIDATE], retries=0, execution_timeout=dt.timedelta(hours=1)
-        )
+        check = spark_job("check_baseline", feed, RUN_ID, inlets=[CANDIDATE], retries=0, execution_timeout=dt.timedelta(hours=1))
         promote = spark_job(
             "promote_baseline",
-            *feed_arg,
+            feed,
             RUN_ID,
             "--by={{ dag_run.triggering_user_name or 'nightly_baseline' }}",
             inlets=[CANDIDATE],

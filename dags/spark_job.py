@@ -45,12 +45,13 @@ class SparkJob(SparkSubmitOperator):
         return super().execute(context)
 
 
-def spark_job(job: str, *args, **task) -> SparkJob:
-    """A task that runs jobs/<job>.py with templated arguments. Its log, and the end of its error, are the driver's own lines."""
+def spark_job(job: str, feed, *options: str, **task) -> SparkJob:
+    """A task that runs jobs/<job>.py for a feed, with templated options; its log and its error are the driver's own lines."""
     return SparkJob(
-        task_id=task.pop("task_id", job),
+        task_id=job,
         application=_application(job),
-        application_args=list(args),
+        application_args=["--feed", feed, *options],
+        map_index_template="{{ task.application_args[1] }}",
         name=f"sundial-{job}",
         conn_id=CONNECTION,
         conf=_conf(),
@@ -59,12 +60,13 @@ def spark_job(job: str, *args, **task) -> SparkJob:
     )
 
 
-def stream_command(job: str, *args: str, conn_id: str = CONNECTION) -> tuple[list[str], dict[str, str]]:
-    """Command line and environment that run jobs/<job>.py as a process of its own, by the same rules as a batch task.
-
-    Airflow's own settings (they hold its secrets) stay out of a process that outlives the task.
-    """
+def stream_command(job: str, *args: str, conn_id: str = CONNECTION) -> list[str]:
+    """The command line that runs jobs/<job>.py as a process of its own, by the same rules as a batch task."""
     hook = SparkSubmitHook(conf=_conf(), conn_id=conn_id, name=f"sundial-{job}", application_args=list(args), env_vars=_env())
-    command = hook._build_spark_submit_command(_application(job))
+    return hook._build_spark_submit_command(_application(job))
+
+
+def stream_environment() -> dict[str, str]:
+    """The environment for such a process. Airflow's own settings, which hold its secrets, stay out of what outlives Airflow."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW_", "_AIRFLOW_"))}
-    return command, inherited | _env()
+    return inherited | _env()

@@ -28,6 +28,7 @@ class AlreadyRunning(RuntimeError):
 class StreamState:
     def __init__(self, folder: Path):
         self.folder = Path(folder)
+        self.name = self.folder.name
         self.launch_lock = self.folder / "launch.lock"
         self.driver_lock = self.folder / "driver.lock"
         self.stop_file = self.folder / "stop"
@@ -42,7 +43,7 @@ class StreamState:
         return _read_json(self.folder / "heartbeat.json")
 
     def launched(self) -> dict:
-        """{"pid", "at" (epoch seconds), "log_offset"} of the last launch by us; empty for a driver that was started otherwise."""
+        """{"pid" (of the process group), "at" (epoch seconds), "log_offset"} of our last launch; empty where there was none."""
         return _read_json(self.launch_lock)
 
     def heartbeat_mark(self) -> int:
@@ -73,7 +74,7 @@ class StreamState:
     # -- what to do
 
     def launch(self, command: list[str], env: dict[str, str]) -> int:
-        """Start the driver as a process of its own: own session, no terminal, its output to driver.log. Returns its pid."""
+        """Start the driver as a process of its own: own session, no terminal, its output to driver.log. Returns its group."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._launching() as lock:
             if _held(self.driver_lock):
@@ -86,8 +87,10 @@ class StreamState:
                 _record(lock, record)
                 log.write(f"--- launched {dt.datetime.now(dt.UTC).isoformat(timespec='seconds')}\n".encode())
                 log.flush()
-                process = subprocess.Popen(
-                    command,
+                # The shell leaves at once, so the driver is nobody's child: whoever stops Airflow's processes with all their
+                # children does not stop the streams. It keeps the shell's pid as its group.
+                shell = subprocess.Popen(
+                    ["/bin/sh", "-c", '"$@" &', "sh", *command],
                     env=env,
                     cwd=self.folder,
                     stdin=subprocess.DEVNULL,
@@ -96,8 +99,9 @@ class StreamState:
                     start_new_session=True,
                     pass_fds=[lock],
                 )
-            _record(lock, record | {"pid": process.pid})
-            return process.pid
+            _record(lock, record | {"pid": shell.pid})
+            shell.wait()
+            return shell.pid
 
     @contextmanager
     def _launching(self) -> Iterator[int]:

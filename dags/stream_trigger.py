@@ -1,4 +1,8 @@
-"""Watches a running stream for its deferred task, from Airflow's triggerer."""
+"""Keeps a stream's driver running, from Airflow's triggerer, for a task that is deferred meanwhile.
+
+The driver is brought back here and not by resuming the task: that takes a second instead of five, needs neither scheduler nor
+worker, and keeps clear of Airflow failing a task that resumes before its last step's end has been taken note of.
+"""
 
 import asyncio
 import time
@@ -10,45 +14,54 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 
-from dags.stream_state import StreamState
+from dags.spark_job import stream_environment
+from dags.stream_state import AlreadyRunning, StreamState
 
 LOOK_EVERY = 1.0
 
 
 class StreamTrigger(BaseTrigger):
-    """Fires once, when the driver is gone, or hung: alive and without a new heartbeat for `hang_after` seconds.
+    """Launches the driver where there is none, and again when it is gone or hung: alive, but silent for `hang_after` seconds.
 
+    Fires once, with the driver's last words, when it died more than `restarts` times within `window` seconds.
     Silence is measured by this process's monotonic clock, so neither a set clock nor a machine that slept looks like a hang.
     """
 
-    def __init__(self, folder: str, hang_after: float, start_within: float):
+    def __init__(self, folder: str, command: list[str], hang_after: float, start_within: float, restarts: int, window: float):
         super().__init__()
-        self.folder, self.hang_after, self.start_within = folder, hang_after, start_within
+        self.folder, self.command = folder, command
+        self.hang_after, self.start_within, self.restarts, self.window = hang_after, start_within, restarts, window
         self.stream = StreamState(Path(folder))
-        self._mark, self._since, self._shown = -1, 0.0, None
+        self._deaths: list[float] = []
+        self._mark, self._since, self._shown = None, 0.0, None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        arguments = {"folder": self.folder, "hang_after": self.hang_after, "start_within": self.start_within}
-        return f"{type(self).__module__}.{type(self).__qualname__}", arguments
+        names = ("folder", "command", "hang_after", "start_within", "restarts", "window")
+        return f"{type(self).__module__}.{type(self).__qualname__}", {name: getattr(self, name) for name in names}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        while (found := await asyncio.to_thread(self.look)) is None:
-            await asyncio.sleep(LOOK_EVERY)
-        yield TriggerEvent(found)
+        try:
+            if await asyncio.to_thread(self.stream.gone):
+                await self._launch()
+            else:
+                self.log.info("%s runs already, pid %s; watching it", self.stream.name, self.stream.driver().get("pid"))
+            while True:
+                await asyncio.sleep(LOOK_EVERY)
+                if illness := await asyncio.to_thread(self._look):
+                    await self._bring_back(illness)
+        except (GivenUp, OSError) as reason:
+            yield TriggerEvent({"error": f"{self.stream.name}: {reason}"})
 
-    def look(self) -> dict | None:
-        """What is wrong with the stream, or None."""
+    def _look(self) -> str | None:
+        """What is wrong with the driver, if anything."""
         if self.stream.gone():
-            return {"why": "gone"}
+            return f"its driver is gone, last state {self.stream.heartbeat().get('state', 'none')}"
         mark, now = self.stream.heartbeat_mark(), time.monotonic()
         if mark != self._mark:
             self._mark, self._since = mark, now
             self._show()
-            return None
         silent = now - self._since
-        if silent > (self.hang_after if mark else self.start_within):
-            return {"why": "hung", "silent": round(silent)}
-        return None
+        return f"no heartbeat for {silent:.0f} s" if silent > (self.hang_after if mark else self.start_within) else None
 
     def _show(self) -> None:
         """A line in the task's log whenever the stream's state or its baseline changes."""
@@ -56,16 +69,38 @@ class StreamTrigger(BaseTrigger):
         shown = {name: beat.get(name) for name in ("state", "baseline_version", "last_error")}
         if self._mark and shown != self._shown:
             self._shown = shown
-            self.log.info("%s: %s", self.stream.folder.name, ", ".join(f"{name} {value}" for name, value in shown.items()))
+            self.log.info("%s: %s", self.stream.name, ", ".join(f"{name} {value}" for name, value in shown.items()))
+
+    async def _bring_back(self, illness: str) -> None:
+        last_lines = self.stream.last_lines()
+        self.log.error("%s: %s. The end of %s:\n%s", self.stream.name, illness, self.stream.log_file, last_lines)
+        now = time.monotonic()
+        self._deaths = [*(death for death in self._deaths if death > now - self.window), now]
+        await asyncio.to_thread(self.stream.kill)
+        if len(self._deaths) > self.restarts:
+            raise GivenUp(f"{len(self._deaths)} deaths within {self.window:.0f} s; the last time, {illness}:\n{last_lines}")
+        await asyncio.sleep(2 ** (len(self._deaths) - 2) if len(self._deaths) > 1 else 0)
+        await self._launch()
+
+    async def _launch(self) -> None:
+        if await asyncio.to_thread(self.stream.gone):
+            await asyncio.to_thread(self.stream.kill)  # the half that may be left of it
+        try:
+            # Not in a thread: a launch is a matter of milliseconds, and none may happen after this trigger was cancelled.
+            pid = self.stream.launch(self.command, stream_environment())
+            self.log.info("launched %s, pid %d: %s", self.stream.name, pid, " ".join(self.command))
+        except AlreadyRunning as running:
+            self.log.info("%s: %s; watching it", self.stream.name, running)
+        self._mark = None
 
     async def on_kill(self) -> None:
         """Somebody marked the task failed or successful, or cleared it: the stream stops at a batch boundary.
 
         Airflow calls this as well when it moves the trigger to another triggerer, because this one was late; then the task is
-        still deferred and the stream none of our business.
+        still deferred, and the stream must not notice.
         """
         if await sync_to_async(self._task_state)() != "deferred" and self.stream.request_stop():
-            await self.log.ainfo("asked the stream %s to stop", self.stream.folder.name)
+            self.log.info("asked %s to stop", self.stream.name)
 
     def _task_state(self) -> str | None:
         task = self.task_instance
@@ -73,3 +108,7 @@ class StreamTrigger(BaseTrigger):
             dag_id=task.dag_id, task_ids=[task.task_id], run_ids=[task.run_id], map_index=task.map_index
         )
         return next(iter(states.get(task.run_id, {}).values()), None)
+
+
+class GivenUp(RuntimeError):
+    """The driver dies too often to be brought back again."""

@@ -76,11 +76,11 @@ def test_params_are_described_and_typed_and_accept_exactly_what_they_should(bag)
     assert feeds.schema["items"]["enum"] == sorted(load_feeds())
     assert feeds.resolve(["world-cup"]) == ["world-cup"]
     for wrong in (["nobody"], "service-use", ["service-use", "service-use"]):
-        with pytest.raises(ValueError, match="Failed validating|is not a .date."):
+        with pytest.raises(ValueError, match=r"Failed validating|is not a .date."):
             feeds.resolve(wrong)
     as_of = bag.dags["nightly_baseline"].params.get_param("as_of")
     assert as_of.resolve("2024-05-01") == "2024-05-01"
-    with pytest.raises(ValueError, match="Failed validating|is not a .date."):
+    with pytest.raises(ValueError, match=r"Failed validating|is not a .date."):
         as_of.resolve("yesterday")
 
 

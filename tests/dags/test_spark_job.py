@@ -6,7 +6,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException
 
 from dags.feeds_to_run import chosen
-from dags.spark_job import REPO, spark_job, stream_command
+from dags.spark_job import REPO, spark_job, stream_command, stream_environment
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def spark_submit(tmp_path, monkeypatch):
 def test_submits_the_job_with_what_it_needs(spark_submit, tmp_path, monkeypatch):
     monkeypatch.setenv("SUNDIAL_KAFKA", "127.0.0.1:9")
     spark_submit(f"open({str(tmp_path / 'said')!r}, 'w').write('|'.join([*sys.argv[1:], os.environ['PYTHONPATH']]))")
-    spark_job("build_baseline", "--feed", "world-cup", "", "--run-id=r1").execute({})
+    spark_job("build_baseline", "world-cup", "", "--run-id=r1").execute({})
     said = (tmp_path / "said").read_text().split("|")
     assert said[-5:] == [str(REPO / "jobs" / "build_baseline.py"), "--feed", "world-cup", "--run-id=r1", str(REPO)]
     assert said[said.index("--master") + 1] == "local[3]"
@@ -37,20 +37,27 @@ def test_submits_the_job_with_what_it_needs(spark_submit, tmp_path, monkeypatch)
 def test_a_failure_ends_with_the_drivers_own_last_lines(spark_submit, capfd):
     spark_submit("print('expectation spread_is_positive failed: 3 rows, e.g. web 07:10', file=sys.stderr); sys.exit(1)")
     with pytest.raises(AirflowException, match=r"Error code is: 1\.(.|\n)*expectation spread_is_positive failed: 3 rows"):
-        spark_job("check_baseline").execute({})
+        spark_job("check_baseline", "world-cup").execute({})
 
 
 def test_the_master_is_the_connections_alone(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "spark://head", "port": 7077}')
-    command, env = stream_command("score", "--feed", "service-use")
+    command = stream_command("score", "--feed", "service-use")
     assert command[:3] == ["spark-submit", "--master", "spark://head:7077"]
     assert command[-3:] == [str(REPO / "jobs" / "score.py"), "--feed", "service-use"]
-    assert env["PYTHONPATH"] == str(REPO)
+
+
+def test_airflows_own_settings_stay_out_of_what_outlives_it(monkeypatch):
+    monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "hush")
+    monkeypatch.setenv("SUNDIAL_STREAMS", "/streams")
+    env = stream_environment()
+    assert not [name for name in env if "AIRFLOW" in name]
+    assert (env["SUNDIAL_STREAMS"], env["PYTHONPATH"]) == ("/streams", str(REPO))
 
 
 def test_no_secret_rides_along_into_rendered_templates(monkeypatch):
     monkeypatch.setenv("SUNDIAL_KAFKA_PASSWORD", "hush")
-    assert "hush" not in str(spark_job("archive").env_vars)
+    assert "hush" not in str(spark_job("archive", "world-cup").env_vars)
 
 
 def test_feeds_come_from_the_run_or_the_installation_or_the_default():

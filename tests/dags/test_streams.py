@@ -1,10 +1,12 @@
-"""Supervision of a stream, with real processes: launch, reconnect, restart, give up, stop."""
+"""Supervision of a stream, with real processes: launch, find again, bring back, give up, stop."""
 
 import asyncio
 import json
 import os
 import signal
+import threading
 import time
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,18 +14,46 @@ import psutil
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, TaskDeferred
 
-from dags.spark_job import stream_command
 from dags.stream_operator import StreamOperator
 from dags.stream_state import AlreadyRunning, StreamState
 from dags.stream_trigger import StreamTrigger
 
 
-def operator(**overrides) -> StreamOperator:
+def trigger(**overrides) -> StreamTrigger:
+    """What the operator hands to the triggerer, after its journey through Airflow's database."""
     settings = {"task_id": "score", "feed": "service-use", "stream": "score", "hang_after": 1.5, "start_within": 10}
-    return StreamOperator(**settings | overrides)
+    with pytest.raises(TaskDeferred) as deferral:
+        StreamOperator(**settings | overrides).execute({})
+    assert deferral.value.method_name == "given_up"
+    path, arguments = deferral.value.trigger.serialize()
+    assert path == "dags.stream_trigger.StreamTrigger"
+    return StreamTrigger(**json.loads(json.dumps(arguments)))
 
 
-def until(condition, seconds: float = 10):
+class Triggerer:
+    """Runs a trigger in a thread of its own, as Airflow's triggerer would; leaving it is the triggerer's shutdown."""
+
+    def __init__(self, trigger: StreamTrigger):
+        self.trigger, self.stream, self.events = trigger, trigger.stream, []
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_until_complete, args=[self._run()])
+
+    async def _run(self):
+        with suppress(asyncio.CancelledError):
+            async for event in self.trigger.run():
+                self.events.append(event.payload)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        for task in asyncio.all_tasks(self.loop):
+            self.loop.call_soon_threadsafe(task.cancel)
+        self.thread.join(10)
+
+
+def until(condition, seconds: float = 15):
     deadline = time.monotonic() + seconds
     while not (result := condition()):
         assert time.monotonic() < deadline, "did not happen in time"
@@ -37,205 +67,171 @@ def starts(streams) -> list[int]:
     return [int(line.split()[0]) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def deferred(step, *args, **kwargs) -> TaskDeferred:
-    with pytest.raises(TaskDeferred) as deferral:
-        step(*args, **kwargs)
-    return deferral.value
-
-
-def fire(trigger: StreamTrigger, seconds: float = 20) -> dict:
-    """What the trigger reports, after the journey through Airflow's database that a real one makes."""
-    path, arguments = trigger.serialize()
-    assert path == "dags.stream_trigger.StreamTrigger"
-    again = StreamTrigger(**json.loads(json.dumps(arguments)))
-
-    async def first():
-        return await asyncio.wait_for(anext(again.run()), seconds)
-
-    return asyncio.run(first()).payload
-
-
-def resume(task: StreamOperator, deferral: TaskDeferred, event: dict) -> TaskDeferred:
-    return deferred(getattr(task, deferral.method_name), {}, event=event, **deferral.kwargs)
-
-
 def alive(pid: int) -> bool:
     """A process that only waits for its parent to read its exit code is not."""
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
+def jvm(pid: int) -> int:
+    return psutil.Process(pid).ppid()
+
+
+def kill(pid: int, sign: int = signal.SIGKILL):
+    os.kill(pid, sign)
+
+
 @pytest.fixture
 def running(streams):
-    """A launched stream whose driver gives heartbeats, and the deferral of its task."""
-    task = operator()
-    deferral = deferred(task.execute, {})
-    until(lambda: task.state.heartbeat_mark())
-    return task, deferral
+    """A triggerer with a launched stream that gives heartbeats."""
+    with Triggerer(trigger()) as triggerer:
+        until(lambda: triggerer.stream.heartbeat_mark())
+        yield triggerer
 
 
-def test_launches_by_the_connection_as_a_process_of_its_own(running, streams, monkeypatch):
-    task, _ = running
+def test_launches_by_the_connection_as_a_process_of_its_own(running, streams):
     [pid] = starts(streams)
-    assert os.getsid(pid) == task.state.launched()["pid"] != os.getsid(0)
+    assert os.getsid(pid) == running.stream.launched()["pid"] != os.getsid(0)
+    assert pid not in {child.pid for child in psutil.Process().children(recursive=True)}
     assert Path(f"/proc/{pid}/fd/0").readlink() == Path("/dev/null")
-    said = until(lambda: "command line:" in task.state.last_lines() and task.state.last_lines())
+    said = until(lambda: "command line:" in running.stream.last_lines() and running.stream.last_lines())
     assert "--master local[3] " in said
     assert "/jobs/score.py --feed service-use" in said
     assert "spark.driver.extraClassPath=" in said
 
 
-def test_airflows_own_settings_stay_out_of_the_driver(streams, monkeypatch):
-    monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "hush")
-    _, env = stream_command("score", "--feed", "service-use")
-    assert not [name for name in env if "AIRFLOW" in name]
-    assert env["SUNDIAL_STREAMS"] == str(streams)
+def test_the_stream_outlives_the_triggerer_and_the_next_one_finds_it(streams):
+    with Triggerer(trigger()) as first:
+        until(lambda: first.stream.heartbeat_mark())
+    with Triggerer(trigger()) as second:
+        time.sleep(1.5)
+        assert len(starts(streams)) == 1
+        kill(starts(streams)[0])
+        until(lambda: len(starts(streams)) == 2)
+    assert second.events == []
 
 
-def test_a_second_attempt_reconnects_and_starts_no_second_driver(running, streams):
-    _, deferral = running
-    again = deferred(operator().execute, {})
-    assert again.trigger.serialize() == deferral.trigger.serialize()
-    time.sleep(0.5)
-    assert len(starts(streams)) == 1
+def test_two_supervisors_at_once_launch_one_driver(streams):
+    with Triggerer(trigger()) as one, Triggerer(trigger()):
+        until(lambda: one.stream.heartbeat_mark())
+        time.sleep(1.5)
+        assert len(starts(streams)) == 1
 
 
-def test_a_second_attempt_waits_for_a_driver_that_has_locked_nothing_yet(streams):
-    first, second = operator(), operator()
-    deferred(first.execute, {})
-    deferred(second.execute, {})
-    until(lambda: second.state.heartbeat_mark())
-    time.sleep(0.5)
-    assert len(starts(streams)) == 1
-
-
-def test_the_launcher_refuses_while_any_driver_holds_the_lock(running, streams):
-    task, _ = running
-    task.state.launch_lock.unlink()  # as if it had been started by hand
-    assert not task.state.gone()
+def test_the_launcher_refuses_while_a_driver_started_otherwise_holds_the_lock(running, streams):
+    running.stream.launch_lock.unlink()
+    assert not running.stream.gone()
     with pytest.raises(AlreadyRunning, match=f"pid {starts(streams)[0]}"):
-        task.state.launch(["false"], {})
-    os.kill(starts(streams)[0], signal.SIGKILL)
-    until(task.state.gone)
+        running.stream.launch(["false"], {})
 
 
 @pytest.mark.parametrize("victim", ["python", "jvm", "both"])
-def test_a_killed_driver_is_launched_again(running, streams, victim):
-    task, deferral = running
+def test_a_killed_driver_is_back_at_once(running, streams, victim):
     [pid] = starts(streams)
-    jvm = task.state.launched()["pid"]
-    for each in {"python": [pid], "jvm": [jvm], "both": [jvm, pid]}[victim]:
-        os.kill(each, signal.SIGKILL)
+    for each in {"python": [pid], "jvm": [jvm(pid)], "both": [jvm(pid), pid]}[victim]:
+        kill(each)
     killed = time.monotonic()
-    event = fire(deferral.trigger)
-    assert event == {"why": "gone"}
-    assert time.monotonic() - killed < 2.5
-    resume(task, deferral, event)
     until(lambda: len(starts(streams)) == 2)
+    assert time.monotonic() - killed < 3
     assert not alive(pid)
+    assert running.events == []
 
 
 def test_a_half_dead_driver_leaves_nothing_beside_its_successor(running, streams):
-    """The Python process stopped dead, its JVM gone: the lock is held, and no driver can start before that is cleared away."""
-    task, deferral = running
+    """The Python process stopped, its JVM gone: the lock is held, and no driver can start before that is cleared away."""
     [pid] = starts(streams)
-    os.kill(pid, signal.SIGSTOP)
-    os.kill(task.state.launched()["pid"], signal.SIGKILL)
-    event = fire(deferral.trigger)
-    assert event == {"why": "gone"}
-    resume(task, deferral, event)
-    assert not alive(pid)
+    parent = jvm(pid)
+    kill(pid, signal.SIGSTOP)
+    kill(parent)
     until(lambda: len(starts(streams)) == 2)
+    assert not alive(pid)
 
 
 def test_a_hung_driver_is_killed_and_launched_again(running, streams):
-    task, deferral = running
     [pid] = starts(streams)
-    os.kill(pid, signal.SIGSTOP)
-    event = fire(deferral.trigger)
-    assert event["why"] == "hung"
-    assert 1 <= event["silent"] <= 4
-    resume(task, deferral, event)
-    until(lambda: not alive(pid) and len(starts(streams)) == 2)
+    kill(pid, signal.SIGSTOP)
+    stopped = time.monotonic()
+    until(lambda: len(starts(streams)) == 2)
+    assert not alive(pid)
+    assert 1.5 < time.monotonic() - stopped < 6
 
 
 def test_a_driver_that_never_gives_a_heartbeat_is_hung(streams):
     (streams / "behave").write_text("mute")
-    task = operator(start_within=2)
-    deferral = deferred(task.execute, {})
-    assert fire(deferral.trigger)["why"] == "hung"
+    with Triggerer(trigger(start_within=2)):
+        until(lambda: len(starts(streams)) == 2)
 
 
 def test_the_last_drivers_heartbeat_is_not_taken_for_the_new_ones(running, streams):
-    task, deferral = running
     (streams / "behave").write_text("mute")
-    os.kill(task.state.launched()["pid"], signal.SIGKILL)
-    until(lambda: not alive(starts(streams)[0]))
-    resume(task, deferral, {"why": "gone"})
+    kill(starts(streams)[0])
     until(lambda: len(starts(streams)) == 2)
-    assert task.state.heartbeat() != {}
-    assert task.state.heartbeat_mark() == 0
+    assert running.stream.heartbeat() != {}
+    assert running.stream.heartbeat_mark() == 0
+    time.sleep(2.5)
+    assert len(starts(streams)) == 2, "a start takes longer than a beat"
 
 
-def test_after_the_budget_the_task_fails_with_the_drivers_last_error(streams):
+def test_after_the_budget_the_task_fails_with_the_drivers_last_words(streams):
     (streams / "behave").write_text("crash")
-    task = operator(restarts=2)
-    deferral = deferred(task.execute, {})
-    for _ in range(2):
-        deferral = resume(task, deferral, fire(deferral.trigger))
-    event = fire(deferral.trigger)
-    with pytest.raises(AirflowException, match=r"service-use\.score died 3 times(.|\n)*no broker at 127\.0\.0\.1:1"):
-        task.resume({}, event=event, **deferral.kwargs)
-    assert task.state.gone()
+    with Triggerer(trigger(restarts=2)) as triggerer:
+        [event] = until(lambda: triggerer.events)
+    assert event["error"].startswith("service-use.score: 3 deaths within 600 s; the last time, its driver is gone")
+    assert event["error"].endswith("no broker at 127.0.0.1:1")
+    task = StreamOperator(task_id="score", feed="service-use", stream="score")
+    with pytest.raises(AirflowException, match="no broker at 127"):
+        task.given_up({}, event=event)
+    assert triggerer.stream.gone()
 
 
-def test_restarts_out_of_the_window_are_forgotten_and_pauses_grow(streams, monkeypatch):
+def test_pauses_grow_and_deaths_before_the_window_are_forgotten(streams, monkeypatch):
     (streams / "behave").write_text("crash")
-    task, pauses = operator(restarts=3, window=timedelta(minutes=1)), []
-    monkeypatch.setattr(task, "_pause", pauses.append)
-    now = time.time()
-    kept = deferred(task.resume, {}, event={"why": "gone"}, restarts=[now - 600, now - 300, now - 61]).kwargs["restarts"]
-    kept = deferred(task.resume, {}, event={"why": "gone"}, restarts=kept).kwargs["restarts"]
-    kept = deferred(task.resume, {}, event={"why": "gone"}, restarts=kept).kwargs["restarts"]
-    assert pauses == [0, 1, 2]
-    assert len(kept) == 3
+    pauses, clock = [], [1000.0]
+
+    async def pause(seconds):
+        pauses.append(seconds)
+
+    monkeypatch.setattr("dags.stream_trigger.asyncio.sleep", pause)
+    monkeypatch.setattr("dags.stream_trigger.time.monotonic", lambda: clock[0])
+    watch = trigger(restarts=3, window=timedelta(minutes=1))
+    for death_at in (1000, 1010, 1020, 1081):
+        clock[0] = death_at
+        asyncio.run(watch._bring_back("test"))
+    assert pauses == [0, 1, 2, 0]
+    assert len(watch._deaths) == 1
 
 
 def test_the_tail_is_bounded_and_only_the_last_drivers(running):
-    task, _ = running
-    offset = task.state.launched()["log_offset"]
-    with task.state.log_file.open("ab") as log:
+    with running.stream.log_file.open("ab") as log:
         log.write(b"x" * 100_000 + b"\n" + b"line\n" * 100)
-    assert task.state.last_lines() == "\n".join(["line"] * 40)
-    assert offset == 0
-    task.state.kill()
-    deferred(task.execute, {})
-    assert "line" not in task.state.last_lines().splitlines()
+    assert running.stream.last_lines() == "\n".join(["line"] * 40)
+    before = running.stream.launched()
+    running.stream.kill()
+    until(lambda: running.stream.launched() != before and running.stream.launched()["pid"])
+    assert "line" not in running.stream.last_lines().splitlines()
 
 
 @pytest.mark.parametrize(
     ("task_state", "stops"), [("failed", True), ("success", True), (None, True), ("queued", True), ("deferred", False)]
 )
-def test_a_persons_act_stops_the_stream_cleanly_and_a_moved_trigger_does_not(running, streams, task_state, stops):
-    task, deferral = running
-    trigger = deferral.trigger
-    trigger._task_state = lambda: task_state
-    asyncio.run(trigger.on_kill())
+def test_a_persons_act_stops_the_stream_cleanly_and_a_moved_trigger_does_not(streams, task_state, stops):
+    with Triggerer(trigger()) as triggerer:
+        until(lambda: triggerer.stream.heartbeat_mark())
+    stream = triggerer.stream
+    triggerer.trigger._task_state = lambda: task_state
+    asyncio.run(triggerer.trigger.on_kill())
     if stops:
-        until(task.state.gone)
-        assert task.state.heartbeat()["state"] == "stopping"
-        assert not task.state.stop_file.exists()
+        until(stream.gone)
+        assert stream.heartbeat()["state"] == "stopping"
     else:
-        time.sleep(0.7)
-        assert not task.state.gone()
-        assert not task.state.stop_file.exists()
+        time.sleep(1)
+        assert not stream.gone()
+    assert not stream.stop_file.exists()
 
 
-def test_a_killed_task_launches_nothing_more(streams):
-    task = operator()
-    task.on_kill()
-    with pytest.raises(AirflowException, match="nothing is launched"):
-        task.execute({})
-    assert task.state.gone()
+def test_a_stop_by_hand_is_a_clean_restart(running, streams):
+    assert running.stream.request_stop()
+    until(lambda: len(starts(streams)) == 2)
+    assert not running.stream.stop_file.exists()
 
 
 def test_a_stale_wish_to_stop_does_not_meet_the_next_driver(streams):
@@ -243,17 +239,18 @@ def test_a_stale_wish_to_stop_does_not_meet_the_next_driver(streams):
     assert not state.request_stop()
     state.folder.mkdir()
     state.stop_file.touch()
-    task = operator()
-    deferred(task.execute, {})
-    until(lambda: task.state.heartbeat_mark())
-    time.sleep(0.5)
-    assert not task.state.gone()
+    with Triggerer(trigger()):
+        until(lambda: state.heartbeat_mark())
+        time.sleep(0.5)
+        assert not state.gone()
+        assert len(starts(streams)) == 1
 
 
-def test_what_is_not_set_up_is_named(streams, monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(AirflowFailException, match="spark-submit must be on the PATH"):
-        operator().execute({})
+def test_what_is_not_set_up_is_named(streams, monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with Triggerer(trigger(restarts=0)) as triggerer:
+        [event] = until(lambda: triggerer.events)
+    assert "spark-submit: not found" in event["error"]
     monkeypatch.delenv("SUNDIAL_STREAMS")
     with pytest.raises(AirflowFailException, match="SUNDIAL_STREAMS is not set"):
-        operator().execute({})
+        StreamOperator(task_id="score", feed="service-use", stream="score").execute({})
