@@ -9,7 +9,7 @@ from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from contracts.feeds import load_feeds
+from contracts.feeds import Feed, load_feeds
 from serving import problems
 from serving.events import closed_on_signal
 from serving.headers import SecurityHeaders
@@ -20,9 +20,9 @@ from serving.state import State
 STATIC = Path(__file__).parent / "static"
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The app. Following Kafka starts and ends with the app's lifespan."""
-    state = State.of(settings, load_feeds())
+def create_app(settings: Settings, feeds: dict[str, Feed] | None = None) -> FastAPI:
+    """The app over these feeds, by default all declared ones. Following Kafka starts and ends with the app's lifespan."""
+    state = State.of(settings, load_feeds() if feeds is None else feeds)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -90,7 +90,7 @@ class Live:
 
     def _discover(self) -> None:
         """Assigns the partitions that came to exist since, each from the start of the time looked back on; drops those gone."""
-        metadata = self._consumer.list_topics(timeout=5)
+        metadata = self._consumer.list_topics(timeout=3)
         self.state.broker, self.state.broker_error = "connected", None
         there = {
             (topic, partition)

@@ -88,6 +88,7 @@ class Series(BaseModel):
     end: Annotated[
         dt.datetime, Field(description="End of the readings' window: now, or the newest reading of a feed that lies in the past.")
     ]
+    until: Annotated[dt.datetime, Field(description="How far ahead `expected` looks, UTC.")]
     live: Annotated[
         bool, Field(description="Whether the window ends now. False: the feed's newest reading is older than the window.")
     ]

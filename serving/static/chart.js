@@ -75,16 +75,16 @@ export class Chart {
         { ...axis, size: 56, values: (plot, ticks) => ticks.map(count) },
       ],
       series: [
-        { label: "Time", value: (plot, seconds) => (seconds === null ? "–" : `${full(seconds * 1000)} · ${clock("UTC").time(seconds * 1000)} UTC`) },
+        { label: "Time", value: (plot, seconds) => (seconds == null ? "–" : `${full(seconds * 1000)} · ${clock("UTC").time(seconds * 1000)} UTC`) },
         { label: "Value", stroke: colour("value"), width: 2, points: { show: false }, value: number },
         { label: "Low", stroke: "transparent", points: { show: false }, value: number },
-        { label: "High", stroke: "transparent", points: { show: false }, value: number },
+        { label: "Not flagged", stroke: "transparent", points: { show: false }, value: (plot, high, column, index) => passed(plot, index) },
         { label: "Expected", stroke: colour("expected"), width: 1.5, dash: [6, 4], points: { show: false }, value: number },
         {
           label: "Anomaly",
           stroke: colour("anomaly"),
           paths: () => null,
-          points: { show: true, size: 8, width: 1.5, fill: colour("anomaly"), stroke: colour("card") },
+          points: { show: true, size: 6, width: 0, fill: colour("anomaly"), stroke: colour("anomaly") },
           value: number,
         },
       ],
@@ -92,6 +92,12 @@ export class Chart {
       hooks: { draw: [(plot) => markNow(plot, this.series, colour("quiet"), time)] },
     };
   }
+}
+
+/** The band at one index, in words. */
+function passed(plot, index) {
+  const high = index === null ? null : plot.data[3][index];
+  return high == null ? "–" : `${count(plot.data[2][index])} to ${count(high)}`;
 }
 
 /** uPlot's format of axis values: [increment, format, and on change of day]. */
@@ -117,6 +123,7 @@ function markNow(plot, series, colour, time) {
   ctx.moveTo(x, bbox.top);
   ctx.lineTo(x, bbox.top + bbox.height);
   ctx.stroke();
+  ctx.textAlign = "left";
   ctx.font = `${11 * scale}px system-ui`;
   ctx.fillText(series.live ? "now" : time(series.end), x + 5 * scale, bbox.top + 11 * scale);
   ctx.restore();

@@ -16,8 +16,9 @@ export function ruleInWords({ percent, spread, minimum }) {
 export function figures(series) {
   const newest = series.points.at(-1);
   const pairs = newest
-    ? [["Newest", count(newest.value)], ["Expected", count(newest.expected)], ["Off by", offBy(newest.pct)]]
+    ? [[series.live ? "Now" : "Newest", count(newest.value)], ["Expected", count(newest.expected)], ["Off by", offBy(newest.pct)]]
     : [["Newest", "–"]];
+  byId("chart").setAttribute("aria-label", `Readings of ${series.service}. ${pairs.map((pair) => pair.join(" ")).join(", ")}.`);
   byId("figures").replaceChildren(
     ...pairs.map(([name, value]) => make("div", { class: newest?.anomalous ? "flagged" : null }, make("dt", { text: name }), make("dd", { text: value }))),
   );
@@ -32,7 +33,7 @@ export function anomalies(list, feed, selected, choose) {
 }
 
 function anomalyRow(each, zone, timezone, selected, choose) {
-  const when = make("td", {}, make("time", { datetime: each.at, text: zone.full(each.at) }));
+  const when = make("td", { class: "when" }, make("time", { datetime: each.at, text: zone.full(each.at) }));
   if (timezone !== "UTC") when.append(make("span", { class: "quiet utc", text: `${utc.time(each.at)} UTC` }));
   const button = make("button", { type: "button", class: "link", text: each.service, title: "Show this service" });
   const row = make(
@@ -40,9 +41,9 @@ function anomalyRow(each, zone, timezone, selected, choose) {
     { class: each.service === selected ? "selected" : null },
     when,
     make("td", { class: "name" }, button),
-    make("td", { class: "number", text: count(each.value) }),
-    make("td", { class: "number", text: count(each.expected) }),
-    make("td", { class: `number ${each.value > each.expected ? "over" : "under"}`, text: offBy(each.pct), title: `${count(each.pct)} % of expected` }),
+    make("td", { class: "number got", text: count(each.value) }),
+    make("td", { class: "number wanted", text: count(each.expected) }),
+    make("td", { class: `number off ${each.value > each.expected ? "over" : "under"}`, text: offBy(each.pct), title: `${count(each.pct)} % of expected` }),
   );
   row.addEventListener("click", () => choose(each.service));
   return row;

@@ -139,7 +139,7 @@ class Topics:
         self._producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
         client = SchemaRegistryClient({"url": registry})
         self._topics = {"scored": feed.scored_topic, "anomaly": feed.anomalies_topic}
-        self._ids = {
+        self.ids = {
             record: client.register_schema(avro.subject(topic), Schema(json.dumps(avro.latest(record)), "AVRO"))
             for record, topic in self._topics.items()
         }
@@ -155,7 +155,7 @@ class Topics:
 
     def send(self, record: str, rows: list[dict]) -> None:
         for row in rows:
-            value = io.BytesIO(avro.HEADER.pack(avro.MAGIC, self._ids[record]))
+            value = io.BytesIO(avro.HEADER.pack(avro.MAGIC, self.ids[record]))
             value.seek(0, io.SEEK_END)
             fastavro.schemaless_writer(value, self._schemas[record], row)
             key = f"{row['ServiceName']}|{round(row['Timestamp'].timestamp() * 1000)}"

@@ -1,0 +1,76 @@
+"""A feed of the test's own, so that its topics are nobody else's, and settings that point at folders of the test's own."""
+
+import contextlib
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from contracts.feeds import Feed, Rule
+from serving.app import create_app
+from serving.settings import Settings
+
+
+def wait_until(holds: Callable[[], object], what: str, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def feed() -> Feed:
+    return Feed(
+        name=f"serving-{uuid.uuid4().hex[:8]}",
+        description="Requests of the test",
+        record="service_use_record",
+        timezone="America/New_York",
+        rule=Rule(percent=5, spread=6, minimum=20),
+    )
+
+
+@pytest.fixture
+def lake(tmp_path) -> Path:
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def run_state(tmp_path) -> Path:
+    return tmp_path / "streams"
+
+
+@pytest.fixture
+def offline(lake, run_state) -> Settings:
+    """Settings whose broker and registry nobody answers at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return Settings(f"127.0.0.1:{port}", f"http://127.0.0.1:{port}/apis/ccompat/v7", str(lake), str(run_state))
+
+
+@pytest.fixture
+def online(broker, lake, run_state) -> Settings:
+    return Settings(broker.kafka, broker.registry, str(lake), str(run_state))
+
+
+@contextlib.contextmanager
+def served(settings: Settings, feeds: dict[str, Feed]) -> Iterator[tuple[str, object]]:
+    """The app behind a real port: its URL and its state."""
+    app = create_app(settings, feeds)
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", timeout_graceful_shutdown=3))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        wait_until(lambda: server.started, "the server listens")
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}", app.state.sundial
+    finally:
+        app.state.sundial.events.close()
+        server.should_exit = True
+        thread.join(15)
+    assert not thread.is_alive(), "the server did not stop"

@@ -1,0 +1,166 @@
+"""The API without a broker: what is checked, what is refused, what the answers carry. The live part is in test_live.py."""
+
+import datetime as dt
+import os
+import subprocess
+import sys
+
+import pytest
+from fastapi.testclient import TestClient
+
+from serving.app import create_app
+from serving.memory import Anomaly, Reading
+from serving.settings import Settings, SettingsError
+from tests.serving import world
+
+
+@pytest.fixture
+def client(offline, feed):
+    """Without the app's lifespan: nothing follows Kafka."""
+    return TestClient(create_app(offline, {feed.name: feed}), base_url="http://127.0.0.1")
+
+
+def problem(answer, status: int, kind: str) -> dict:
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+    body = answer.json()
+    assert (body["type"], body["status"]) == (f"sundial:{kind}", status)
+    assert set(body) == {"type", "title", "status", "detail", "remedy"}
+    return body
+
+
+def test_with_nothing_there_everything_says_none_yet(client, feed):
+    assert client.get("/api/feeds").json() == [client.get(f"/api/feeds/{feed.name}").json()]
+    info = client.get(f"/api/feeds/{feed.name}").json()
+    assert (info["services"], info["newest_at"], info["anomalies"], info["baseline_version"]) == (0, None, 0, None)
+    assert info["rule"] == {"percent": 5.0, "spread": 6.0, "minimum": 20.0}
+    assert client.get(f"/api/feeds/{feed.name}/services").json() == []
+    assert client.get(f"/api/feeds/{feed.name}/anomalies").json() == []
+    assert client.get(f"/api/feeds/{feed.name}/baseline").json() == {"in_force": None, "history": []}
+    assert client.get(f"/api/feeds/{feed.name}/gate-results").json() == []
+    assert client.get("/api/streams").json() == []
+
+
+@pytest.mark.parametrize("path", ["", "/services", "/services/a/series", "/anomalies", "/baseline", "/gate-results"])
+def test_an_undeclared_feed_is_refused(client, feed, path):
+    assert feed.name in problem(client.get(f"/api/feeds/nope{path}"), 404, "unknown-feed")["remedy"]
+
+
+def test_a_path_is_no_feed(client):
+    problem(client.get("/api/feeds/..%2F..%2Fetc"), 404, "http")
+
+
+def test_an_unknown_service_is_refused(client, feed):
+    for path in ("services/a%2Fb/series", "anomalies?service=a%2Fb"):
+        body = problem(client.get(f"/api/feeds/{feed.name}/{path}"), 404, "unknown-service")
+        assert "'a/b'" in body["detail"]
+    problem(client.get(f"/api/events?feed={feed.name}&service=x"), 404, "unknown-service")
+    problem(client.get("/api/events?feed=x"), 404, "unknown-feed")
+
+
+@pytest.mark.parametrize(
+    "query", ["services/a/series?minutes=0", "services/a/series?minutes=x", "anomalies?limit=501", "baseline?limit=0"]
+)
+def test_parameters_out_of_range_are_refused(client, feed, query):
+    assert (
+        query.split("?")[1].split("=")[0]
+        in problem(client.get(f"/api/feeds/{feed.name}/{query}"), 422, "invalid-parameter")["detail"]
+    )
+
+
+def test_a_window_longer_than_memory_is_refused(client, feed, lake):
+    world.promote(lake, feed, {"a": 10.0})
+    body = problem(client.get(f"/api/feeds/{feed.name}/services/a/series?minutes=251"), 422, "window-too-long")
+    assert "at most 250 minutes" in body["remedy"]
+    assert client.get(f"/api/feeds/{feed.name}/services/a/series?minutes=250").status_code == 200
+
+
+def test_a_service_of_the_baseline_alone_has_an_expectation(client, feed, lake):
+    name = "a/b </script> ü"
+    world.promote(lake, feed, {name: 10.0})
+    assert [
+        (each["name"], each["in_baseline"], each["value"]) for each in client.get(f"/api/feeds/{feed.name}/services").json()
+    ] == [(name, True, None)]
+    found = client.get(f"/api/feeds/{feed.name}/services/a%2Fb%20%3C%2Fscript%3E%20%C3%BC/series?minutes=10").json()
+    assert (found["service"], found["points"]) == (name, [])
+    at = dt.datetime.fromisoformat(found["expected"][0]["at"]).astimezone(feed.zone)
+    slot = (at.hour * 3600 + at.minute * 60 + at.second) // 10
+    assert found["expected"][0]["expected"] == pytest.approx(world.shape(slot, feed.slots, 10.0))
+    assert len(found["expected"]) in (75, 76)
+
+
+def test_anomalies_carry_the_feeds_own_time(client, feed):
+    at = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
+    memory = client.app.state.sundial.memory
+    memory.put_reading(feed.name, "a", Reading(round(at.timestamp() * 1000), 90, 45.0, 1.0, 200.0, True, 3))
+    memory.put_anomaly(feed.name, Anomaly("a", round(at.timestamp() * 1000), 90, 45.0, 1.0, 200.0, 3))
+    (found,) = client.get(f"/api/feeds/{feed.name}/anomalies?service=a").json()
+    assert found == {
+        "feed": feed.name,
+        "service": "a",
+        "at": "2026-07-01T12:00:00Z",
+        "at_local": "2026-07-01T08:00:00-04:00",
+        "value": 90,
+        "expected": 45.0,
+        "spread": 1.0,
+        "pct": 200.0,
+        "baseline_version": 3,
+    }
+
+
+def test_the_page_and_the_api_run_nothing_from_elsewhere(client):
+    for path in ("/", "/static/app.js", "/health", "/api/feeds", "/api/feeds/nope", "/nope"):
+        headers = client.get(path).headers
+        policy = dict(part.split(" ", 1) for part in headers["content-security-policy"].split("; "))
+        assert policy["default-src"] == "'none'", path
+        assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'", path
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in headers
+    page = client.get("/").text
+    for inline in ("<script>", "style=", "onclick=", "http://", "https://"):
+        assert inline not in page
+
+
+def test_only_the_declared_hosts_and_methods(client):
+    assert client.get("/health", headers={"Host": "rebound.example"}).status_code == 400
+    problem(client.post("/api/feeds"), 405, "http")
+
+
+def test_health_says_what_is_down_and_what_to_do(client, offline):
+    body = client.get("/health").json()
+    assert body["kafka"]["caught_up"] is False
+    state = client.app.state.sundial.live.state
+    state.broker, state.broker_error = "unreachable", "refused"
+    body = client.get("/health").json()
+    assert (body["status"], body["kafka"]["state"]) == ("degraded", "unreachable")
+    assert body["remedies"] == [f"Kafka at {offline.kafka} does not answer: start the brokers or correct SUNDIAL_KAFKA."]
+
+
+def test_the_description_explains_every_path_and_field(client):
+    described = client.get("/openapi.json").json()
+    assert {"/health", "/api/feeds", "/api/streams", "/api/events"} < set(described["paths"])
+    for path, methods in described["paths"].items():
+        assert methods["get"]["summary"], path
+    point = described["components"]["schemas"]["Point"]["properties"]
+    assert all(point[name].get("description") for name in ("at", "value", "expected", "low", "high", "pct"))
+
+
+def test_settings_name_every_variable_at_fault():
+    with pytest.raises(SettingsError) as error:
+        Settings.from_env({"SUNDIAL_REGISTRY": "registry:8081", "SUNDIAL_LAKE": "/lake"})
+    assert [line.split(" ")[0] for line in str(error.value).splitlines()] == [
+        "SUNDIAL_KAFKA",
+        "SUNDIAL_STREAMS",
+        "SUNDIAL_REGISTRY",
+    ]
+    env = {"SUNDIAL_KAFKA": "k:1", "SUNDIAL_REGISTRY": "http://r/", "SUNDIAL_LAKE": "/l/", "SUNDIAL_STREAMS": "/s"}
+    assert Settings.from_env(env) == Settings("k:1", "http://r", "/l", "/s")
+    assert Settings.from_env(env | {"SUNDIAL_API_HOSTS": "sundial.example, 127.0.0.1"}).hosts == ("sundial.example", "127.0.0.1")
+
+
+def test_the_app_does_not_start_without_its_settings():
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SUNDIAL_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "uvicorn", "serving.app:app", "--port", "0"], env=env, capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "SUNDIAL_KAFKA is not set" in done.stderr

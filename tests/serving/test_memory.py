@@ -1,0 +1,79 @@
+"""Memory keeps the newest, once each, in order, and no more than it may."""
+
+import random
+
+from serving.memory import Anomaly, Memory, Reading
+
+
+def memory(feed, readings=100, services=10, anomalies=5) -> Memory:
+    return Memory({feed.name: feed}, readings, services, anomalies)
+
+
+def reading(at: int, value: int = 10, anomalous: bool = False, average: float | None = 10.0) -> Reading:
+    return Reading(at, value, average, None, None if average is None else 100 * value / average, anomalous, 1)
+
+
+def flag(service: str, at: int, value: int = 90) -> Anomaly:
+    return Anomaly(service, at, value, 10.0, 1.0, 900.0, 1)
+
+
+def test_readings_come_out_as_they_went_in_ordered_by_time(feed):
+    held = memory(feed)
+    wanted = [reading(at, value=at * 2, average=None if at % 3 else 5.0, anomalous=at % 2 == 0) for at in range(50)]
+    for each in random.Random(3).sample(wanted, 50):
+        held.put_reading(feed.name, "a", each)
+    assert held.readings(feed.name, "a", 0) == wanted
+    assert held.readings(feed.name, "a", 48) == wanted[48:]
+    assert held.readings(feed.name, "b", 0) == []
+
+
+def test_a_later_record_of_one_time_replaces_the_earlier(feed):
+    held = memory(feed)
+    for value in (1, 2, 3):
+        held.put_reading(feed.name, "a", reading(5, value))
+    assert held.readings(feed.name, "a", 0) == [reading(5, 3)]
+
+
+def test_the_oldest_goes_when_there_is_no_room(feed):
+    held = memory(feed, readings=3, services=2)
+    for at in (4, 1, 2, 5, 3):
+        held.put_reading(feed.name, "a", reading(at))
+    assert [each.at for each in held.readings(feed.name, "a", 0)] == [3, 4, 5]
+    held.put_reading(feed.name, "b", reading(9))
+    held.put_reading(feed.name, "c", reading(8))
+    assert set(held.services(feed.name)) == {"b", "c"}, "the service not heard of for longest made room"
+
+
+def test_anomalies_are_the_newest_once_each(feed):
+    held = memory(feed, anomalies=3)
+    for at in (1, 5, 3, 3, 5, 4, 2):
+        held.put_anomaly(feed.name, flag("a", at))
+    held.put_anomaly(feed.name, flag("b", 4))
+    assert [(each.at, each.service) for each in held.anomalies(feed.name, 10)] == [(5, "a"), (4, "a"), (4, "b")]
+    assert held.anomalies(feed.name, 10, service="b") == [flag("b", 4)]
+    assert held.anomalies(feed.name, 1) == [flag("a", 5)]
+
+
+def test_an_anomaly_whose_reading_was_corrected_is_left_out(feed):
+    held = memory(feed)
+    held.put_reading(feed.name, "a", reading(1, value=90, anomalous=True))
+    held.put_anomaly(feed.name, flag("a", 1, value=90))
+    held.put_anomaly(feed.name, flag("a", 2, value=90))
+    assert [each.at for each in held.anomalies(feed.name, 10)] == [2, 1]
+    held.put_reading(feed.name, "a", reading(1, value=10))
+    assert [each.at for each in held.anomalies(feed.name, 10)] == [2]
+
+
+def test_deleted_records_are_forgotten(feed):
+    held = memory(feed, anomalies=2)
+    for at in (1, 2):
+        held.put_reading(feed.name, "a", reading(at))
+        held.put_anomaly(feed.name, flag("a", at))
+    held.forget_reading(feed.name, "a", 1)
+    held.forget_reading(feed.name, "nobody", 1)
+    held.forget_anomaly(feed.name, "a", 2)
+    assert [each.at for each in held.readings(feed.name, "a", 0)] == [2]
+    assert [each.at for each in held.anomalies(feed.name, 10)] == [1]
+    held.forget_reading(feed.name, "a", 2)
+    assert held.newest_at(feed.name) is None
+    assert held.services(feed.name) == {"a": None}

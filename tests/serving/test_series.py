@@ -1,0 +1,109 @@
+"""The chart's data: the right window, the right slot of the right day, nothing twice."""
+
+import datetime as dt
+
+import pytest
+
+from contracts.feeds import Feed, Holidays, Rule
+from serving.memory import Reading
+from serving.series import expected, series, window
+from serving.tables import Arrays
+
+UTC = dt.UTC
+NOON = dt.datetime(2026, 11, 18, 17, 0, 4, tzinfo=UTC)  # a Wednesday, 12:00:04 in New York
+
+
+def a_feed(**overrides) -> Feed:
+    return Feed(
+        **{
+            "name": "f",
+            "description": "d",
+            "record": "service_use_record",
+            "interval_seconds": 60,
+            "spread_window_seconds": 3600,
+            **overrides,
+        }
+    )
+
+
+def by_slot(feed: Feed):
+    """Arrays that tell where they were read: 10,000 times the day type plus the slot."""
+    return lambda day: Arrays([10_000.0 * day + slot for slot in range(feed.slots)], [1.0] * feed.slots)
+
+
+def values(feed, arrays, start, until):
+    return [(each.at, each.expected) for _, each in expected(feed, arrays, start, until)]
+
+
+def ms(at: dt.datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+def test_slots_are_counted_on_the_wall_clock_of_the_feed():
+    feed = a_feed(timezone="America/New_York")
+    found = values(feed, by_slot(feed), NOON, NOON + dt.timedelta(minutes=2))
+    at = NOON.replace(second=0)
+    assert found == [(at + dt.timedelta(minutes=1), 30_721.0), (at + dt.timedelta(minutes=2), 30_722.0)]
+
+
+def test_the_day_turns_at_local_midnight():
+    feed = a_feed(timezone="America/New_York", interval_seconds=3600)
+    start = dt.datetime(2026, 11, 19, 4, tzinfo=UTC)  # Wednesday 23:00 in New York
+    assert [value for _, value in values(feed, by_slot(feed), start, start + dt.timedelta(hours=1))] == [30_023.0, 40_000.0]
+
+
+def test_a_holiday_is_a_sunday():
+    feed = a_feed(timezone="America/New_York", interval_seconds=3600, holidays=Holidays(country="US"))
+    thanksgiving = dt.datetime(2026, 11, 26, 17, tzinfo=UTC)
+    assert values(feed, by_slot(feed), thanksgiving, thanksgiving) == [(thanksgiving, 70_012.0)]
+
+
+@pytest.mark.parametrize(
+    ("start", "slots"),
+    [
+        (dt.datetime(2026, 3, 8, 6, tzinfo=UTC), [1.0, 3.0]),  # 01:00 EST, then the clock skips to 03:00
+        (dt.datetime(2026, 11, 1, 5, tzinfo=UTC), [1.0, 1.0]),  # 01:00 EDT, then 01:00 EST once more
+    ],
+)
+def test_daylight_saving_follows_the_clock(start, slots):
+    feed = a_feed(timezone="America/New_York", interval_seconds=3600)
+    assert [value - 70_000 for _, value in values(feed, by_slot(feed), start, start + dt.timedelta(hours=1))] == slots
+
+
+def test_slots_without_baseline_are_left_out():
+    feed = a_feed()
+    at = NOON.replace(second=0)
+    empty = Arrays([None] * feed.slots, [None] * feed.slots)
+    assert values(feed, lambda day: empty, at, at + dt.timedelta(minutes=5)) == []
+    assert values(feed, lambda day: None, at, at + dt.timedelta(minutes=5)) == []
+    assert values(feed, lambda day: Arrays([], []), at, at + dt.timedelta(minutes=5)) == []
+
+
+def test_readings_and_expectations_never_overlap_and_leave_no_hole():
+    feed = a_feed(rule=Rule(percent=10))
+    end = NOON.replace(second=0)
+    read = [end - dt.timedelta(minutes=back) for back in (8, 7, 4, 1)]
+    readings = [Reading(ms(at), 50, 100.0, 1.0, 50.0, at == read[2], 2) for at in read]
+    found = series(feed, "a", readings, by_slot(feed), ms(read[-1]), end, 8)
+    assert [each.at for each in found.points] == read
+    assert [each.anomalous for each in found.points] == [False, False, True, False]
+    assert (found.points[0].low, found.points[0].high, found.points[0].pct) == (pytest.approx(90), pytest.approx(110), 50.0)
+    whole = sorted([each.at for each in found.points] + [each.at for each in found.expected])
+    assert whole == [end + dt.timedelta(minutes=minute) for minute in range(-8, 3)], "8 minutes back, a quarter of that ahead"
+    assert (found.start, found.end, found.until, found.live) == (whole[0], end, whole[-1], True)
+    ahead = found.expected[-1]
+    assert (ahead.low, ahead.high) == (pytest.approx(ahead.expected * 0.9), pytest.approx(ahead.expected * 1.1))
+
+
+def test_a_feed_that_lies_in_the_past_is_shown_where_it_is():
+    newest = NOON - dt.timedelta(days=90)
+    assert window(ms(newest), NOON, 60) == (newest - dt.timedelta(hours=1), newest, False)
+    assert window(ms(NOON - dt.timedelta(minutes=59)), NOON, 60) == (NOON - dt.timedelta(hours=1), NOON, True)
+    assert window(None, NOON, 60) == (NOON - dt.timedelta(hours=1), NOON, True)
+
+
+def test_a_long_interval_still_looks_ahead():
+    feed = a_feed(interval_seconds=3600)
+    found = series(feed, "a", [], by_slot(feed), None, NOON, 60)
+    hour = NOON.replace(second=0)
+    assert [each.at for each in found.expected] == [hour + dt.timedelta(hours=each) for each in (0, 1, 2)]
