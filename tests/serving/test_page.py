@@ -1,0 +1,193 @@
+"""The page in a real browser, on real topics and tables: what it draws and follows, what it says when something is missing."""
+
+import datetime as dt
+import os
+import shutil
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+from tests.serving import world
+from tests.serving.conftest import served, wait_until
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIET = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+NASTY = "<img src=x onerror=\"document.title='owned'\">"
+PIXELS_LIKE_ANOMALIES = """(() => {
+  const canvas = document.querySelector("#chart canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let pixels = 0;
+  for (let i = 0; i < data.length; i += 4) if (data[i] > 190 && data[i + 1] < 60 && data[i + 2] < 80 && data[i + 3] > 200) pixels += 1;
+  return pixels;
+})()"""
+START = dt.datetime.now(dt.UTC).replace(microsecond=0, second=0) - dt.timedelta(minutes=10)
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+
+
+def at(interval: int) -> dt.datetime:
+    return START + dt.timedelta(seconds=10 * interval)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET.split())
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page on which no script may fail and nothing may be refused by the content security policy."""
+    context = browser.new_context(viewport={"width": 1300, "height": 1000}, timezone_id="Asia/Tokyo")
+    page, faults = context.new_page(), []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda message: faults.append(message.text) if "Content Security Policy" in message.text else None)
+    yield page
+    context.close()
+    assert faults == []
+
+
+@pytest.fixture
+def site(broker, online, feed, lake, run_state):
+    """A feed with a baseline, a running stream, two services and three anomalies; and its topics, to send more."""
+    world.promote(
+        lake, feed, {"a": 100.0, NASTY: 50.0}, candidate_version=8, by="nightly_baseline", at="2026-11-20T08:00:00+00:00"
+    )
+    world.promote(
+        lake, feed, {"a": 100.0, NASTY: 50.0}, candidate_version=9, by="mara", reason="rollback", at="2026-11-21T08:00:00+00:00"
+    )
+    now = dt.datetime.now(dt.UTC)
+    world.stream(run_state, feed, "score", os.getpid(), now, {"at": now.isoformat(), "baseline_version": 1})
+    topics = world.Topics(broker.kafka, broker.registry, feed)
+    topics.create()
+    rows = [world.scored("a", at(i), 100 + i % 3) for i in range(30)] + [world.scored(NASTY, at(i), 100) for i in range(30)]
+    rows[10] = world.scored("a", at(10), 200, Anomalous=True)
+    rows[11] = world.scored("a", at(11), 0, Anomalous=True)
+    rows[35] = world.scored(NASTY, at(5), 150, Anomalous=True)
+    topics.send("scored", rows)
+    topics.send("anomaly", [world.anomaly(row) for row in rows if row["Anomalous"]])
+    with served(online, {feed.name: feed}) as (url, state):
+        wait_until(lambda: state.live.state.records == 63, "the topics are read")
+        yield url, topics
+    topics.delete()
+
+
+def drawn(page: Page) -> list[list]:
+    """Columns of the chart: seconds, value, low, high, expected, anomalous value."""
+    wait_until(lambda: page.evaluate("globalThis.sundial?.chart.data.length === 6"), "the chart is drawn")
+    return page.evaluate("sundial.chart.data.map((column) => Array.from(column))")
+
+
+def test_the_chart_draws_readings_band_and_anomalies(page, site, feed):
+    page.goto(f"{site[0]}/?feed={feed.name}&service=a&minutes=60")
+    seconds, value, low, high, expected, anomalous = drawn(page)
+    read = [row for row, reading in enumerate(value) if reading is not None]
+    assert [(seconds[row], value[row]) for row in read] == [
+        (at(i).timestamp(), 200 if i == 10 else 0 if i == 11 else 100 + i % 3) for i in range(30)
+    ]
+    assert {(low[row], high[row], expected[row]) for row in read} == {(88, 112, 100)}
+    assert [(seconds[row], marked) for row, marked in enumerate(anomalous) if marked is not None] == [
+        (at(10).timestamp(), 200),
+        (at(11).timestamp(), 0),
+    ]
+    ahead = [row for row in range(len(seconds)) if seconds[row] > dt.datetime.now().timestamp() + 60]
+    assert len(ahead) > 80
+    for row in (ahead[0], ahead[-1]):
+        local = dt.datetime.fromtimestamp(seconds[row], feed.zone)
+        slot = (local.hour * 3600 + local.minute * 60 + local.second) // 10
+        assert expected[row] == pytest.approx(world.shape(slot, feed.slots, 100.0))
+        assert high[row] == pytest.approx(expected[row] + max(0.05 * expected[row], 6 * 2.0))
+    ink = page.evaluate(PIXELS_LIKE_ANOMALIES)
+    assert ink > 20, "the anomalies are painted in their colour"
+
+
+def test_the_panels_say_what_is_so(page, site, feed):
+    page.goto(f"{site[0]}/?feed={feed.name}&service=a")
+    rows = page.locator("#anomalies tr")
+    expect(rows).to_have_count(3)
+    local = at(11).astimezone(feed.zone)
+    expect(rows.nth(0)).to_contain_text(f"{local:%H:%M:%S}")
+    expect(rows.nth(0)).to_contain_text(f"{at(11):%H:%M:%S} UTC")
+    assert rows.nth(0).locator("td").all_inner_texts()[1:] == ["a", "0", "100", "−100 %"]
+    assert rows.nth(1).locator("td").all_inner_texts()[1:] == ["a", "200", "100", "+100 %"]
+    expect(page.locator("#zone")).to_have_text("Time (America/New_York)")
+    expect(page.locator("#baseline .version")).to_have_text("v1")
+    for text in ("gate passed", "21 Nov 2026, 03:00:00", "mara", "v9"):
+        expect(page.locator("#baseline")).to_contain_text(text)
+    expect(page.locator("#history li")).to_have_count(2)
+    expect(page.locator("#history li").nth(1)).to_contain_text("candidate v8")
+    expect(page.locator("#streams li")).to_contain_text(f"{feed.name}.score")
+    expect(page.locator("#streams .pill")).to_have_text("running")
+    expect(page.locator("#streams li")).to_contain_text("heartbeat")
+    expect(page.locator("#connection")).to_have_text("Live")
+
+
+def test_new_records_appear_by_themselves(page, site, feed):
+    url, topics = site
+    page.goto(f"{url}/?feed={feed.name}&service=a")
+    expect(page.locator("#connection")).to_have_text("Live")
+    flagged = world.scored("a", at(31), 333, Anomalous=True)
+    topics.send("scored", [flagged, world.scored("a", at(10), 101)])
+    topics.send("anomaly", [world.anomaly(flagged)])
+    expect(page.locator("#anomalies tr").nth(0)).to_contain_text("333", timeout=5000)
+    expect(page.locator("#figures")).to_contain_text("333")
+    seconds, value, *_, anomalous = drawn(page)
+    assert value[seconds.index(at(31).timestamp())] == anomalous[seconds.index(at(31).timestamp())] == 333
+    assert (value[seconds.index(at(10).timestamp())], anomalous[seconds.index(at(10).timestamp())]) == (101, None), (
+        "corrected in place"
+    )
+    assert seconds == sorted(set(seconds))
+
+
+def test_a_service_name_is_only_ever_text(page, site, feed):
+    page.goto(f"{site[0]}/?feed={feed.name}&service=a")
+    page.get_by_role("button", name=NASTY).click()
+    expect(page.locator("#chart-title")).to_have_text(NASTY)
+    expect(page.locator("#service")).to_have_value(NASTY)
+    assert page.locator("main img").count() == 0
+    assert page.title() == f"{NASTY} · Sundial"
+    assert page.evaluate("new URLSearchParams(location.search).get('service')") == NASTY
+    page.reload()
+    expect(page.locator("#chart-title")).to_have_text(NASTY)
+    page.go_back()
+    expect(page.locator("#chart-title")).to_have_text("a")
+
+
+def test_the_keyboard_reaches_everything(page, site, feed):
+    page.goto(f"{site[0]}/?feed={feed.name}&service=a")
+    expect(page.locator("#anomalies tr")).to_have_count(3)
+    page.locator("#feed").focus()
+    reached = []
+    for _ in range(6):
+        reached.append(
+            page.evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.tagName")
+        )
+        page.keyboard.press("Tab")
+    assert reached == ["feed", "service", "window", "scroll", "link", "link"]
+    page.keyboard.press("Enter")
+    expect(page.locator("#chart-title")).to_have_text(NASTY)
+
+
+@pytest.mark.parametrize("width", [360, 768, 1300])
+def test_nothing_is_cut_off_at_any_width(page, site, feed, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(f"{site[0]}/?feed={feed.name}&service=a")
+    expect(page.locator("#anomalies tr")).to_have_count(3)
+    drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    edge = page.locator("#anomalies tr").nth(0).locator(".off").bounding_box()
+    assert edge["x"] + edge["width"] <= width
+
+
+def test_an_empty_platform_says_what_to_run(page, offline, feed):
+    with served(offline, {feed.name: feed}) as (url, state):
+        wait_until(lambda: state.live.state.broker == "unreachable", "the broker counts as unreachable")
+        page.goto(url)
+        expect(page.locator("#chart-empty")).to_contain_text(f"sundial replay FILE --feed {feed.name}")
+        expect(page.locator("#streams")).to_contain_text("No stream has run here yet")
+        expect(page.locator("#baseline")).to_contain_text("No baseline was promoted yet")
+        expect(page.locator("#anomalies-empty")).to_contain_text("Flagged when more than 5 % off")
+        expect(page.locator("#problem")).to_contain_text("start the brokers")
+    expect(page.locator("#connection")).not_to_have_text("Live", timeout=8000)
