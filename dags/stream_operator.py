@@ -8,6 +8,7 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from dags.spark_job import CONNECTION, stream_command
+from dags.stream_state import StreamState
 from dags.stream_trigger import StreamTrigger
 
 
@@ -50,8 +51,10 @@ class StreamOperator(BaseOperator):
         root = os.environ.get("SUNDIAL_STREAMS")
         if not root:
             raise AirflowFailException("SUNDIAL_STREAMS is not set: it names the folder of the streams' run-state")
+        stream = StreamState(Path(root) / f"{self.feed}.{self.stream}")
+        stream.supervise(str(context["ti"].id))
         trigger = StreamTrigger(
-            folder=str(Path(root) / f"{self.feed}.{self.stream}"),
+            folder=str(stream.folder),
             command=stream_command(self.stream, "--feed", self.feed, conn_id=self.conn_id),
             hang_after=self.hang_after,
             start_within=self.start_within,

@@ -1,9 +1,10 @@
 """A stream's run-state folder as its supervisor sees it: is its driver alive, launch it, ask it to stop, kill it.
 
 `$SUNDIAL_STREAMS/<feed>.<stream>/` holds what the driver keeps (driver.lock, driver.json, heartbeat.json, checkpoint/), the wish
-`stop`, and what the launcher adds: driver.log and launch.lock. A driver is two processes, the JVM of spark-submit and its Python
-child, and one may outlive the other for a while. So the launcher takes launch.lock before anything starts, and the JVM inherits
-it: held from the launch to the JVM's last breath, it fences off a second launch even while the driver has locked nothing yet.
+`stop`, and what the supervision adds: supervisor (the task attempt in charge), driver.log and launch.lock. A driver is two
+processes, the JVM of spark-submit and its Python child, and one may outlive the other for a while. So the launcher takes
+launch.lock before anything starts, and the JVM inherits it: held from the launch to the JVM's last breath, it fences off a second
+launch even while the driver has locked nothing yet.
 """
 
 import datetime as dt
@@ -33,6 +34,7 @@ class StreamState:
         self.driver_lock = self.folder / "driver.lock"
         self.stop_file = self.folder / "stop"
         self.log_file = self.folder / "driver.log"
+        self.supervisor_file = self.folder / "supervisor"
 
     # -- what is
 
@@ -71,11 +73,18 @@ class StreamState:
             return "\n".join(log.read().decode(errors="replace").splitlines()[-TAIL_LINES:])
         return ""
 
+    def supervisor(self) -> str:
+        return self.supervisor_file.read_text() if self.supervisor_file.exists() else ""
+
     # -- what to do
+
+    def supervise(self, attempt: str) -> None:
+        """The id of the task attempt that is in charge from now on; a cleared or retried task has another."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.supervisor_file.write_text(attempt)
 
     def launch(self, command: list[str], env: dict[str, str]) -> int:
         """Start the driver as a process of its own: own session, no terminal, its output to driver.log. Returns its group."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         with self._launching() as lock:
             if _held(self.driver_lock):
                 raise AlreadyRunning(f"{self.driver_lock} is held by pid {self.driver().get('pid')}")

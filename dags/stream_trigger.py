@@ -96,10 +96,11 @@ class StreamTrigger(BaseTrigger):
     async def on_kill(self) -> None:
         """Somebody marked the task failed or successful, or cleared it: the stream stops at a batch boundary.
 
-        Airflow calls this as well when it moves the trigger to another triggerer, because this one was late; then the task is
-        still deferred, and the stream must not notice.
+        Airflow calls this as well when it moves the trigger to another triggerer, because this one was late. Then the same
+        attempt is still deferred, and the stream must not notice. A cleared task may be deferred again too, as another attempt.
         """
-        if await sync_to_async(self._task_state)() != "deferred" and self.stream.request_stop():
+        moved = await sync_to_async(self._task_state)() == "deferred" and self.stream.supervisor() == str(self.task_instance.id)
+        if not moved and self.stream.request_stop():
             self.log.info("asked %s to stop", self.stream.name)
 
     def _task_state(self) -> str | None:

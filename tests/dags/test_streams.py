@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -18,12 +19,14 @@ from dags.stream_operator import StreamOperator
 from dags.stream_state import AlreadyRunning, StreamState
 from dags.stream_trigger import StreamTrigger
 
+ATTEMPT = SimpleNamespace(id="attempt-1")
+
 
 def trigger(**overrides) -> StreamTrigger:
     """What the operator hands to the triggerer, after its journey through Airflow's database."""
     settings = {"task_id": "score", "feed": "service-use", "stream": "score", "hang_after": 1.5, "start_within": 10}
     with pytest.raises(TaskDeferred) as deferral:
-        StreamOperator(**settings | overrides).execute({})
+        StreamOperator(**settings | overrides).execute({"ti": ATTEMPT})
     assert deferral.value.method_name == "given_up"
     path, arguments = deferral.value.trigger.serialize()
     assert path == "dags.stream_trigger.StreamTrigger"
@@ -211,13 +214,23 @@ def test_the_tail_is_bounded_and_only_the_last_drivers(running):
 
 
 @pytest.mark.parametrize(
-    ("task_state", "stops"), [("failed", True), ("success", True), (None, True), ("queued", True), ("deferred", False)]
+    ("task_state", "attempt_in_charge", "stops"),
+    [
+        ("failed", "attempt-1", True),
+        ("success", "attempt-1", True),
+        (None, "attempt-1", True),
+        ("queued", "attempt-1", True),
+        ("deferred", "attempt-2", True),
+        ("deferred", "attempt-1", False),
+    ],
 )
-def test_a_persons_act_stops_the_stream_cleanly_and_a_moved_trigger_does_not(streams, task_state, stops):
+def test_a_persons_act_stops_the_stream_cleanly_and_a_moved_trigger_does_not(streams, task_state, attempt_in_charge, stops):
     with Triggerer(trigger()) as triggerer:
         until(lambda: triggerer.stream.heartbeat_mark())
     stream = triggerer.stream
     triggerer.trigger._task_state = lambda: task_state
+    triggerer.trigger._task_instance = ATTEMPT
+    stream.supervise(attempt_in_charge)
     asyncio.run(triggerer.trigger.on_kill())
     if stops:
         until(stream.gone)
@@ -237,7 +250,7 @@ def test_a_stop_by_hand_is_a_clean_restart(running, streams):
 def test_a_stale_wish_to_stop_does_not_meet_the_next_driver(streams):
     state = StreamState(streams / "service-use.score")
     assert not state.request_stop()
-    state.folder.mkdir()
+    state.supervise("attempt-0")
     state.stop_file.touch()
     with Triggerer(trigger()):
         until(lambda: state.heartbeat_mark())
@@ -253,4 +266,4 @@ def test_what_is_not_set_up_is_named(streams, monkeypatch):
     assert "spark-submit: not found" in event["error"]
     monkeypatch.delenv("SUNDIAL_STREAMS")
     with pytest.raises(AirflowFailException, match="SUNDIAL_STREAMS is not set"):
-        StreamOperator(task_id="score", feed="service-use", stream="score").execute({})
+        StreamOperator(task_id="score", feed="service-use", stream="score").execute({"ti": ATTEMPT})
