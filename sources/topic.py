@@ -1,12 +1,11 @@
 """The feed's topic and its schema, as a producer finds them: looked up, checked, never created or registered from here."""
 
+import json
 import os
 from collections.abc import Callable
 
 import httpx
 from confluent_kafka import KafkaException, Producer
-from confluent_kafka.schema_registry import SchemaRegistryClient
-from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from contracts.avro import subject
 from contracts.feeds import Feed
@@ -34,17 +33,19 @@ def encoder(feed: Feed, registry: str) -> ReadingEncoder:
     """The encoder for the newest schema that is registered for the feed's topic."""
     name = subject(feed.topic)
     try:
-        with SchemaRegistryClient({"url": registry, "max.retries": 2, "timeout": LOOK_UP_SECONDS}) as client:
-            found = client.get_latest_version(name)
-    except SchemaRegistryError as error:
-        if error.http_status_code == 404:
-            raise PlatformError(
-                f"subject {name} is not registered at {registry}: run `sundial up` or `sundial schemas register`"
-            ) from error
-        raise PlatformError(f"registry {registry} refused to show subject {name}: {error}") from error
-    except (httpx.HTTPError, OSError, ValueError) as error:
+        with httpx.Client(timeout=LOOK_UP_SECONDS, transport=httpx.HTTPTransport(retries=2)) as client:
+            answer = client.get(f"{registry.rstrip('/')}/subjects/{name}/versions/latest")
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise PlatformError(f"no registry answers at {registry} ({error}): is the platform up (`sundial status`)?") from error
-    return ReadingEncoder(feed, found.schema.schema_str, found.schema_id)
+    if answer.status_code == httpx.codes.NOT_FOUND:
+        raise PlatformError(f"subject {name} is not registered at {registry}: run `sundial up` or `sundial schemas register`")
+    try:
+        found = answer.raise_for_status().json()
+        return ReadingEncoder(feed, found["schema"], found["id"])
+    except (httpx.HTTPStatusError, json.JSONDecodeError, KeyError, TypeError) as error:
+        raise PlatformError(
+            f"registry {registry} did not show subject {name}: {error!r}; is it the Confluent API's URL?"
+        ) from error
 
 
 def producer(feed: Feed, kafka: str, linger_ms: int, on_error: Callable) -> Producer:

@@ -1,0 +1,161 @@
+"""`replay` and `simulate` as typed: exit codes, what is said, and what arrives."""
+
+import datetime as dt
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from contracts.feeds import load_feed
+from sources.cli import app
+from sources.moments import MomentError, moment
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "samples"
+WORLD_CUP = [
+    str(SAMPLES / "worldcup98_requests_per_minute.csv.gz"),
+    *("--service", "www", "--time-column", "period", "--value-column", "count", "--timezone", "UTC"),
+]
+NOW = 1_790_000_000_000
+
+
+@pytest.fixture
+def run(platform):
+    """Run a command against the platform."""
+    environment = {"SUNDIAL_KAFKA": platform.kafka, "SUNDIAL_REGISTRY": platform.registry, "TERMINAL_WIDTH": "200"}
+
+    def run(*arguments):
+        return CliRunner(env=environment).invoke(app, [str(each) for each in arguments], catch_exceptions=False)
+
+    return run
+
+
+def capture(tmp_path, *rows: str) -> Path:
+    path = tmp_path / "capture.csv"
+    path.write_text("\n".join(["ServiceName,Timestamp,Value", *rows]) + "\n")
+    return path
+
+
+def test_a_capture_is_played_and_summed_up(run, platform, tmp_path):
+    done = run("replay", capture(tmp_path, "a,1790000000,1", "b,1790000010,2"), "--feed", "service-use")
+    assert done.exit_code == 0
+    assert re.search(
+        r"^2 events to service-use in [\d.]+ s \([\d,]+ events/s\), 0 failed deliveries, 2026-09-21 10:13:20 EDT to", done.stdout
+    )
+    assert sorted(key for key, _ in platform.messages(2)) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("options", "code"), [([], 1), (["--skip-bad"], 0)])
+def test_bad_rows_are_listed_the_others_played(run, platform, tmp_path, options, code):
+    done = run("replay", capture(tmp_path, "a,1790000000,1", "a,noon,2", "a,1790000010,-1"), "--feed", "service-use", *options)
+    assert done.exit_code == code
+    assert "bad row: capture.csv:3: time 'noon' is not ISO 8601" in done.stderr
+    assert "bad row: capture.csv:4: value '-1' is not a whole number" in done.stderr
+    assert "2 bad rows were not played" in done.stderr
+    assert len(platform.messages(1)) == 1
+
+
+def test_window_and_limit(run, platform, tmp_path):
+    rows = [f"a,{1790000000 + 10 * number},{number}" for number in range(10)]
+    window = ["--from", "2026-09-21T14:13:40Z", "--until", "2026-09-21 10:14:30"]  # of the feed: New York
+    done = run("replay", capture(tmp_path, *rows), "--feed", "service-use", *window, "--limit", 3)
+    assert done.stdout.startswith("3 events to service-use")
+    assert [value[-1] // 2 for _, value in platform.messages(3)] == [2, 3, 4]  # zigzag
+
+
+def test_history_of_the_world_cup_as_a_fleet_reaches_up_to_now(run):
+    done = run("replay", *WORLD_CUP, "--feed", "service-use", "--thin", 2, "--shift-to-now", "--from", "-1h")
+    assert done.exit_code == 0
+    events, last = re.search(r"^([\d,]+) events.* to (.+) E[DS]T$", done.stdout, re.M).groups()
+    assert 2 * 360 - 24 <= int(events.replace(",", "")) <= 2 * 360
+    local = dt.datetime.now(load_feed("service-use").zone).replace(tzinfo=None)
+    assert dt.timedelta(0) < local - dt.datetime.fromisoformat(last) < dt.timedelta(minutes=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["replay", "gone.csv", "--feed", "service-use"], "error: gone.csv: no such file or folder"),
+        (["replay", "gone.csv", "--feed", "nothing"], "error: no feed 'nothing': one of "),
+        (["replay", *WORLD_CUP, "--feed", "road-traffic", "--thin", "3"], "every 3600 s, which does not divide a minute"),
+        (["replay", *WORLD_CUP, "--feed", "world-cup"], "error: subject world-cup-value is not registered"),
+        (["replay", *WORLD_CUP, "--feed", "world-cup", "--from", "tomorrow"], "error: 'tomorrow' is no time"),
+        (["replay", *WORLD_CUP, "--feed", "world-cup", "--shift-to-now", "--shift-weeks", "1"], "exclude each other"),
+        (["simulate", "--feed", "service-use"], "choose one"),
+        (["simulate", "--feed", "service-use", "--out", "x"], "--out needs --from"),
+        (["simulate", "--feed", "service-use", "--live", "--services", "a,a"], "names must be distinct"),
+        (["simulate", "--feed", "service-use", "--live", "--incident", "fire@checkout+1m..1m"], "error: no incident 'fire'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_exits_with_2(run, arguments, message):
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_a_fleet_as_parquet_is_played_back(run, platform, tmp_path):
+    made = run(
+        "simulate", "--feed", "service-use", "--services", "a,b", "--from", "2026-11-18 10:00", "--until", "2026-11-18 10:10",
+        "--incident", "outage@a+1m..2m", "--out", tmp_path / "fleet",
+    )  # fmt: skip
+    assert made.stdout.startswith("120 readings and 1 labels to")
+    assert json.loads((tmp_path / "fleet/labels.json").read_text()) == [
+        {"service": "a", "kind": "outage", "start": "2026-11-18T15:01:00+00:00", "end": "2026-11-18T15:03:00+00:00"}
+    ]
+    done = run("replay", tmp_path / "fleet", "--feed", "service-use")
+    assert done.stdout.startswith("120 events to service-use")
+    assert sum(value.endswith(b"\x00") for key, value in platform.messages(120) if key == "a") == 12
+    again = run("simulate", "--feed", "service-use", "--from", "-1h", "--out", tmp_path / "fleet")
+    assert (again.exit_code, "the folder is not empty" in " ".join(again.stderr.split())) == (2, True)
+
+
+def test_history_and_live_until_ctrl_c(platform):
+    environment = {**os.environ, "SUNDIAL_KAFKA": platform.kafka, "SUNDIAL_REGISTRY": platform.registry}
+    fleet = ["--feed", "service-use", "--services", "2", "--from", "-10m"]
+    live = ["--live", "--speed", "50", "--incident", "surge@search+1m..5m"]
+    command = [sys.executable, "-m", "sources.cli", "simulate", *fleet, *live]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    out = ""
+    while " events to service-use" not in out:  # the history is loaded
+        out += process.stdout.readline()
+        assert process.poll() is None
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    out += process.communicate(timeout=30)[0]
+    assert process.returncode == 130
+    label, _ = json.JSONDecoder().raw_decode(out)
+    assert [(each["service"], each["kind"]) for each in label] == [("search", "surge")]
+    history, live = re.findall(r"^([\d,]+) events to service-use.*?(?: \((stopped early)\))?$", out, re.M)
+    assert history == ("118", "")  # ten minutes that don't begin with an interval hold 59
+    assert int(live[0]) > 4
+    assert live[1] == "stopped early"
+    assert len(platform.messages(118 + int(live[0]))) == 118 + int(live[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("now", NOW),
+        ("-35d", NOW - 35 * 86_400_000),
+        ("now+90s", NOW + 90_000),
+        ("1998-06-10", 897451200_000),
+        ("1998-06-10 17:30", 897514200_000),
+        ("1998-06-10T17:30:00Z", 897499800_000),
+        ("2026-11-01 01:30", 1793511000_000),  # of the repeated hour the first pass
+    ],
+)
+def test_moments(text, expected):
+    assert moment(text, load_feed("service-use"), NOW) == expected
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "35d", "-3w", "1998-02-30"])
+def test_no_moments(text):
+    with pytest.raises(MomentError, match="is no time"):
+        moment(text, load_feed("service-use"), NOW)
