@@ -1,6 +1,7 @@
 """The serving process: HTTP API and dashboard. Run it with `uvicorn serving.app:app`; SUNDIAL_* say where the platform is."""
 
 import contextlib
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -57,7 +58,10 @@ def create_app(settings: Settings, feeds: dict[str, Feed] | None = None) -> Fast
 
 
 def __getattr__(name: str) -> FastAPI:
-    """`app` is made when a server asks for it, so that importing this module needs no environment."""
-    if name == "app":
-        return create_app(Settings.from_env())
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """`app` is made when a server first asks for it, so that importing this module needs no environment."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    globals()["app"] = create_app(Settings.from_env())
+    return globals()["app"]

@@ -17,6 +17,8 @@ from serving.memory import Anomaly, Memory, Reading
 from serving.wire import Decoder, RegistryUnavailable, Undecodable
 
 log = logging.getLogger("serving.live")
+librdkafka_log = logging.getLogger("serving.librdkafka")
+librdkafka_log.setLevel(logging.CRITICAL)  # it repeats itself at every attempt to connect; what matters arrives by error_cb
 
 BATCH = 2000  # records per turn
 DISCOVER_SECONDS = 5.0  # how often topics and brokers are looked for
@@ -62,7 +64,7 @@ class Live:
                 "fetch.queue.backoff.ms": 5,
                 "reconnect.backoff.max.ms": 2000,
                 "error_cb": self._on_error,
-                "logger": log,
+                "logger": librdkafka_log,
             }
         )
 
@@ -107,6 +109,7 @@ class Live:
         if new:
             self._consumer.incremental_assign(self._starts(new))
             self._assigned |= new
+        self.state.caught_up = self._at_end >= self._assigned
 
     def _starts(self, partitions: set[tuple[str, int]]) -> list[TopicPartition]:
         """Where to begin: the first offset written within the time looked back on; a partition without one, at its end.

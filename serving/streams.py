@@ -42,7 +42,7 @@ def _stream(folder: Path, now: dt.datetime) -> Stream:
     if started and beat and beat < started:
         heartbeat, beat = {}, None  # the driver before this one wrote it
     age = max((now - beat).total_seconds(), 0.0) if beat else None
-    state, problem = _state(driver, started, heartbeat.get("state"), age)
+    state, problem = _state(driver, started, heartbeat.get("state"), age, f"{folder.name}/driver.log")
     return Stream(
         feed=feed,
         stream=stream,
@@ -60,17 +60,17 @@ def _stream(folder: Path, now: dt.datetime) -> Stream:
     )
 
 
-def _state(driver: dict, started: dt.datetime | None, said: str | None, age: float | None) -> tuple[str, str | None]:
+def _state(driver: dict, started: dt.datetime | None, said: str | None, age: float | None, log: str) -> tuple[str, str | None]:
     """The state, and what is wrong if something is."""
     pid = driver.get("pid")
     if not _alive(pid, started):
         if said == "stopping":
             return "stopped", None
-        return "dead", f"no process {pid}: see driver.log" if pid else "no readable driver.json: the driver never got that far"
+        return "dead", f"no process {pid}: see {log}" if pid else "no readable driver.json: the driver never got that far"
     if age is None:
         return "starting", None
     if age > STALE_SECONDS:
-        return "stale", f"process {pid} lives but has not reported for {age:.0f} s: see driver.log"
+        return "stale", f"process {pid} lives but has not reported for {age:.0f} s: see {log}"
     if said not in RUN_STATES:
         return "stale", f"heartbeat.json has the unknown state {said!r}"
     return said, None

@@ -13,10 +13,17 @@ export function ruleInWords({ percent, spread, minimum }) {
   return `Flagged when ${parts.join(", and ")}`;
 }
 
+function howLongAgo(point, series) {
+  const seconds = (Date.now() - Date.parse(point.at)) / 1000;
+  if (!series.live) return "Newest";
+  return seconds < 3 * series.interval_seconds ? "Now" : `${age(seconds)} ago`;
+}
+
+/** The newest reading in large figures. */
 export function figures(series) {
   const newest = series.points.at(-1);
   const pairs = newest
-    ? [[series.live ? "Now" : "Newest", count(newest.value)], ["Expected", count(newest.expected)], ["Off by", offBy(newest.pct)]]
+    ? [[howLongAgo(newest, series), count(newest.value)], ["Expected", count(newest.expected)], ["Off by", offBy(newest.pct)]]
     : [["Newest", "–"]];
   byId("chart").setAttribute("aria-label", `Readings of ${series.service}. ${pairs.map((pair) => pair.join(" ")).join(", ")}.`);
   byId("figures").replaceChildren(

@@ -17,7 +17,9 @@ PIXELS_LIKE_ANOMALIES = """(() => {
   const canvas = document.querySelector("#chart canvas");
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   let pixels = 0;
-  for (let i = 0; i < data.length; i += 4) if (data[i] > 190 && data[i + 1] < 60 && data[i + 2] < 80 && data[i + 3] > 200) pixels += 1;
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i] > 190 && data[i + 1] < 60 && data[i + 2] < 80 && data[i + 3] > 200) pixels += 1;
+  }
   return pixels;
 })()"""
 START = dt.datetime.now(dt.UTC).replace(microsecond=0, second=0) - dt.timedelta(minutes=10)
