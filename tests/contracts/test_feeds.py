@@ -1,0 +1,79 @@
+"""A feed's declaration: every mistake is named, and names, calendar and dates follow from it."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+import yaml
+
+from contracts.feeds import Feed, FeedError, load_feed, load_feeds
+
+
+def feed(**overrides) -> Feed:
+    return Feed(**{"name": "calls", "description": "calls", "record": "service_use_record"} | overrides)
+
+
+def declare(folder: Path, name: str, **overrides) -> None:
+    declaration = {"name": name, "description": "calls", "record": "service_use_record"} | overrides
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(declaration))
+
+
+def test_the_declared_feeds_load():
+    assert set(load_feeds()) == {"service-use", "world-cup", "road-traffic"}
+
+
+def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
+    declare(tmp_path, "one", timezone="Mars/Olympus", interval_seconds=7)
+    declare(tmp_path, "two", rule={"percent": None}, colour="red")
+    declare(tmp_path, "three", record="no_such_record")
+    (tmp_path / "four.yaml").write_text("name: [")
+    declare(tmp_path, "five", holidays={"country": "XX"})
+    with pytest.raises(FeedError) as error:
+        load_feeds(tmp_path)
+    said = str(error.value).splitlines()
+    for expected in (
+        "five.yaml: holidays: no holiday calendar for country 'XX'",
+        "four.yaml: not YAML",
+        "one.yaml: timezone: no time zone 'Mars/Olympus'",
+        "three.yaml: record: no schemas/avro/no_such_record/v1.avsc",
+        "two.yaml: rule: percent and spread are both off",
+        "two.yaml: colour: Extra inputs are not permitted",
+    ):
+        assert [line for line in said if line.startswith(expected)], f"{expected!r} is not among {said}"
+
+
+@pytest.mark.parametrize("name", ["../etc", "Calls", "a b", "x" * 64, "a;drop", ""])
+def test_a_name_that_is_no_identifier_is_refused(name):
+    with pytest.raises(ValueError, match="name"):
+        feed(name=name)
+
+
+def test_an_unknown_feed_is_answered_with_the_known_ones():
+    with pytest.raises(FeedError, match="no feed 'nope': one of road-traffic, service-use, world-cup"):
+        load_feed("nope")
+
+
+def test_interval_must_divide_the_day():
+    with pytest.raises(ValueError, match="interval_seconds 7 does not divide a day"):
+        feed(interval_seconds=7, spread_window_seconds=7)
+
+
+def test_a_public_holiday_is_a_sunday():
+    us = feed(holidays={"country": "US"})
+    thanksgiving, friday = dt.date(2026, 11, 26), dt.date(2026, 11, 27)
+    assert (us.day_type(thanksgiving), us.day_type(friday)) == (7, 5)
+    assert feed().day_type(thanksgiving) == 4
+
+
+def test_baseline_dates_are_the_last_four_of_each_day_type():
+    us = feed(holidays={"country": "US"})
+    dates = us.baseline_dates(dt.date(2026, 12, 1))  # a Tuesday; Thanksgiving was Thursday the 26th
+    by_type: dict[int, list[dt.date]] = {}
+    for date in dates:
+        by_type.setdefault(us.day_type(date), []).append(date)
+    assert {day_type: len(found) for day_type, found in by_type.items()} == dict.fromkeys(range(1, 8), 4)
+    assert by_type[4] == [dt.date(2026, 10, 29), dt.date(2026, 11, 5), dt.date(2026, 11, 12), dt.date(2026, 11, 19)]
+    # Veterans Day (Wednesday the 11th) and Thanksgiving count among the Sundays, the two oldest of which they push out.
+    assert by_type[7] == [dt.date(2026, 11, 15), dt.date(2026, 11, 22), dt.date(2026, 11, 26), dt.date(2026, 11, 29)]
+    assert by_type[3] == [dt.date(2026, 10, 28), dt.date(2026, 11, 4), dt.date(2026, 11, 18), dt.date(2026, 11, 25)]
+    assert max(dates) == dt.date(2026, 11, 30)
