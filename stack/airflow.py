@@ -17,7 +17,7 @@ from stack.errors import StackError, tail
 from stack.home import HOST, ROOT, Home, write_private
 
 USER = "admin"
-SPARK_CORES = 2
+SPARK_CORES = 4  # a stream in real-time mode keeps a task for each partition resident, and needs one core more
 COMPONENTS = {
     "airflow-api-server": ["api-server"],
     "airflow-scheduler": ["scheduler", "--skip-serve-logs"],

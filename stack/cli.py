@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -15,10 +16,14 @@ from rich.console import Console
 from rich.table import Table
 
 from contracts.feeds import FeedError, load_feeds
+from sources.replay_command import replay
+from sources.simulate_command import simulate
 from stack.errors import StackError
 from stack.home import Home, default_path
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, help=__doc__)
+app.command("replay")(replay)
+app.command("simulate")(simulate)
 schemas_app = typer.Typer(no_args_is_help=True, help="The contracts in the schema registry.")
 app.add_typer(schemas_app, name="schemas")
 console = Console(highlight=False)
@@ -36,6 +41,8 @@ def options(
     ] = None,
 ) -> None:
     context.obj = Home((home or default_path()).resolve())
+    if context.obj.exists():  # replay and simulate play into this stack, unless told otherwise
+        os.environ |= {**context.obj.environment(), **os.environ}
 
 
 @contextlib.contextmanager
@@ -62,7 +69,18 @@ def up(context: typer.Context, port_base: PortBase = None) -> None:
     with failures_said():
         home = context.obj.make(port_base)
         lifecycle.up(home, progress())
-        console.print(f"The stack is up: dashboard {home.api}, Airflow {home.airflow}. See: sundial status")
+        console.print(f"The stack is up: dashboard {home.api}, Airflow {home.airflow}. See: sundial status", soft_wrap=True)
+
+
+@app.command()
+def run(context: typer.Context, port_base: PortBase = None) -> None:
+    """The whole main job: stack, history, nightly baseline through Airflow, scoring stream, live readings, first anomalies."""
+    from stack import main_job
+
+    with failures_said():
+        home = context.obj.make(port_base)
+        main_job.run(home, progress())
+        console.print(main_job.farewell(home), soft_wrap=True)
 
 
 @app.command()
@@ -71,7 +89,7 @@ def down(context: typer.Context) -> None:
     from stack import lifecycle
 
     with failures_said():
-        if not context.obj.runs.exists():
+        if not context.obj.exists():
             console.print(f"No stack in {context.obj.path}.")
             return
         lifecycle.down(context.obj, progress())
@@ -144,7 +162,7 @@ def clean(context: typer.Context) -> None:
 
     home = context.obj
     with failures_said():
-        if not (home.path / "ports.json").exists():
+        if not home.exists():
             console.print(f"No stack in {home.path}.")
             return
         lifecycle.down(home, progress())

@@ -63,6 +63,9 @@ class Home:
     def lake(self) -> Path:
         return self.path / "lake"
 
+    def exists(self) -> bool:
+        return (self.path / "ports.json").exists()
+
     def make(self, base: int | None = None) -> "Home":
         """Create the folder, its ports (`base` 0: any free ones) and its secrets; what exists is kept."""
         for folder in (self.path, self.logs, self.runs, self.streams, self.lake):

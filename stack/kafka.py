@@ -38,8 +38,15 @@ def properties(home: Home) -> str:
 
 def command(main: str, *arguments: str | Path, heap: str) -> list[str]:
     logging = ROOT / "docker/kafka/log4j2.properties"
-    flags = [f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={logging}"]
-    return [str(java.binary()), *flags, "-cp", f"{JARS / 'kafka'}/*", main, *map(str, arguments)]
+    return [
+        str(java.binary()),
+        f"-Xmx{heap}",
+        f"-Dlog4j2.configurationFile={logging}",
+        "-cp",
+        f"{JARS / 'kafka'}/*",
+        main,
+        *map(str, arguments),
+    ]
 
 
 def prepare(home: Home) -> None:
@@ -96,4 +103,4 @@ def start(home: Home) -> None:
     if missing:
         topics = [NewTopic(topic, 1, 1, config={"retention.ms": "-1"}) for topic in missing]
         for future in client.create_topics(topics).values():
-            future.result()
+            future.result(timeout=30)

@@ -1,6 +1,5 @@
 """Starting and stopping the whole stack. Airflow needs nothing of Kafka, so both start at the same time."""
 
-import importlib.util
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -13,20 +12,25 @@ Say = Callable[[str], None]
 
 
 class Starting:
-    """A stack that is coming up. `data` ends when events can flow, `control` when Airflow can be asked to run a DAG."""
+    """A stack that is coming up. `data` ends when events can flow, the rest at its own pace: see `wait`."""
 
     def __init__(self, home: Home, say: Say):
         java.check()
         self._pool = ThreadPoolExecutor(3)
         self.data: Future = self._pool.submit(self._data, home, say)
-        self.control: Future = self._pool.submit(self._step, "Airflow", airflow.start, home, say)
+        self._rest: list[Future] = [
+            self._pool.submit(self._step, "Airflow", airflow.start, home, say),
+            self._pool.submit(self._serving, home, say),
+        ]
         self._pool.shutdown(wait=False)
 
     def _data(self, home: Home, say: Say) -> None:
         self._step("Kafka", kafka.start, home, say)
         self._step("schema registry", registry.start, home, say)
         deploy(home, say)
-        if importlib.util.find_spec("serving.app"):
+
+    def _serving(self, home: Home, say: Say) -> None:
+        if not self.data.exception():
             self._step("serving", serving.start, home, say)
 
     @staticmethod
@@ -35,8 +39,8 @@ class Starting:
         say(f"{name} is up")
 
     def wait(self) -> None:
-        """Wait for all; both sides' failures are reported, not only the first."""
-        failures = [failure for future in (self.data, self.control) if (failure := future.exception())]
+        """Wait for all; every failure is reported, not only the first."""
+        failures = [failure for future in (self.data, *self._rest) if (failure := future.exception())]
         if len(failures) > 1:
             raise StackError("\n\n".join(map(str, failures))) from failures[0]
         if failures:

@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def alive(pid: int, created: float) -> psutil.Process | None:
     """The process with that pid, if it is the one created then."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
-        if abs(process.create_time() - created) < CLOCK_SLACK and process.status() != psutil.STATUS_ZOMBIE:
+        if abs(process.create_time() - created) < CLOCK_SLACK and not gone(process):
             return process
     return None
 
@@ -143,9 +143,9 @@ def stop(home: Home, name: str, grace: float = GRACE) -> bool:
 
 def stop_tree(process: psutil.Process, grace: float = GRACE) -> None:
     """SIGTERM the leader of a session, wait, then end what is left of the session."""
-    with contextlib.suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
+    with contextlib.suppress(psutil.NoSuchProcess):
         process.terminate()
-        process.wait(grace)
+    wait_gone([process], grace)
     kill(session(process.pid))
 
 
@@ -153,19 +153,35 @@ def session(leader: int) -> list[psutil.Process]:
     """Processes of a session, also those whose parent is gone."""
     members = []
     for process in psutil.process_iter():
-        with contextlib.suppress(ProcessLookupError, PermissionError, psutil.NoSuchProcess):
-            if os.getsid(process.pid) == leader:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getsid(process.pid) == leader and not gone(process):
                 members.append(process)
     return members
 
 
-def kill(processes: Iterable[psutil.Process]) -> None:
+def kill(processes: list[psutil.Process]) -> None:
     """SIGTERM, two seconds, SIGKILL; psutil makes sure that no recycled pid is hit."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         for process in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
-        _, processes = psutil.wait_procs(processes, timeout=2)
+        processes = wait_gone(processes, 2)
+
+
+def gone(process: psutil.Process) -> bool:
+    """It ended; a zombie has ended too, only its parent has not asked yet."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def wait_gone(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Wait until all have ended, but not longer; those that have not."""
+    deadline = time.monotonic() + seconds
+    while (left := [process for process in processes if not gone(process)]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
 
 
 def strays(home: Home) -> list[psutil.Process]:

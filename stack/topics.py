@@ -49,7 +49,7 @@ def deploy(bootstrap: str, feeds: Iterable[Feed], replication: int = 1) -> list[
             what = f"topic {name} has {has} partitions, its feed declares {topic.num_partitions}; Kafka cannot take any away"
             raise StackError(what, remedy=f"declare partitions: {has}, or delete the topic")
         if has < topic.num_partitions:
-            client.create_partitions([NewPartitions(name, topic.num_partitions)])[name].result()
+            client.create_partitions([NewPartitions(name, topic.num_partitions)])[name].result(timeout=30)
             changes.append(f"{name}: {has} → {topic.num_partitions} partitions")
     return changes + configure(client, [topic for name, topic in topics.items() if name in existing])
 
@@ -57,7 +57,7 @@ def deploy(bootstrap: str, feeds: Iterable[Feed], replication: int = 1) -> list[
 def create(client: AdminClient, topics: list[NewTopic]) -> list[str]:
     if not topics:
         return []
-    return [f"{name}: created" for name, future in client.create_topics(topics).items() if future.result() is None]
+    return [f"{name}: created" for name, future in client.create_topics(topics).items() if future.result(timeout=30) is None]
 
 
 def configure(client: AdminClient, topics: list[NewTopic]) -> list[str]:
@@ -68,7 +68,7 @@ def configure(client: AdminClient, topics: list[NewTopic]) -> list[str]:
     described = client.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in configs])
     changes, resources = [], []
     for resource, future in described.items():
-        actual = future.result()
+        actual = future.result(timeout=30)
         different = {key: value for key, value in configs[resource.name].items() if actual[key].value != value}
         if different:
             entries = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in different.items()]
@@ -76,5 +76,5 @@ def configure(client: AdminClient, topics: list[NewTopic]) -> list[str]:
             changes.extend(f"{resource.name}: {key} {actual[key].value} → {value}" for key, value in different.items())
     if resources:
         for future in client.incremental_alter_configs(resources).values():
-            future.result()
+            future.result(timeout=30)
     return changes

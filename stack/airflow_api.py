@@ -1,0 +1,89 @@
+"""Airflow's REST API, as far as the main job needs it: unpause a DAG, trigger it, watch its run."""
+
+import time
+from pathlib import Path
+
+import httpx
+
+from stack import airflow
+from stack.errors import StackError, tail
+from stack.home import Home
+from stack.process import log_file
+
+ENDED = {"success", "failed"}
+PARSED_WITHIN = 60.0  # seconds until the DAG processor must know a DAG
+
+
+class AirflowApi:
+    """A session with the stack's own Airflow, logged in as its user."""
+
+    def __init__(self, home: Home):
+        self.home = home
+        login = {"username": airflow.USER, "password": home.secrets["password"]}
+        token = httpx.post(f"{home.airflow}/auth/token", json=login, timeout=30)
+        token.raise_for_status()
+        headers = {"Authorization": f"Bearer {token.json()['access_token']}"}
+        self.client = httpx.Client(base_url=f"{home.airflow}/api/v2/", headers=headers, timeout=30)
+
+    def call(self, method: str, path: str, **more) -> dict:
+        answer = self.client.request(method, path, **more)
+        if answer.is_error:
+            what = f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:300]}"
+            raise StackError(what, log=log_file(self.home, "airflow-api-server"), remedy="see the log")
+        return answer.json()
+
+    def unpause(self, dag: str) -> None:
+        """Wait until Airflow knows the DAG, then let its schedule run. Raises StackError with the DAG files' import errors."""
+        deadline = time.monotonic() + PARSED_WITHIN
+        while self.client.get(f"dags/{dag}").status_code == httpx.codes.NOT_FOUND:
+            broken = self.call("GET", "importErrors")["import_errors"]
+            if broken or time.monotonic() > deadline:
+                reasons = "\n".join(f"{each['filename']}: {each['stack_trace'].strip().splitlines()[-1]}" for each in broken)
+                what = f"Airflow does not know the DAG {dag}\n{reasons}".strip()
+                raise StackError(what, log=log_file(self.home, "airflow-dag-processor"), remedy="mend the DAG file")
+            time.sleep(0.5)
+        self.call("PATCH", f"dags/{dag}", params={"update_mask": "is_paused"}, json={"is_paused": False})
+
+    def trigger(self, dag: str, conf: dict) -> str:
+        """Start a run; its id."""
+        return self.call("POST", f"dags/{dag}/dagRuns", json={"logical_date": None, "conf": conf})["dag_run_id"]
+
+    def watch(self, dag: str, run: str, say, timeout: float) -> None:
+        """Say each change of a task's state until the run ends. Raises StackError with the failed task's log if it fails."""
+        said, deadline = {}, time.monotonic() + timeout
+        while True:
+            state = self.call("GET", f"dags/{dag}/dagRuns/{run}")["state"]
+            tasks = self.call("GET", f"dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
+            for task in tasks:
+                if task["state"] and said.get(label(task)) != task["state"]:
+                    said[label(task)] = task["state"]
+                    say(f"  {label(task)}: {task['state']}")
+            if state in ENDED:
+                break
+            if time.monotonic() > deadline:
+                remedy = f"watch it at {self.home.airflow}/dags/{dag}/runs/{run}"
+                raise StackError(f"{dag} has not ended after {timeout:.0f} s", remedy=remedy)
+            time.sleep(0.5)
+        if state == "failed":
+            self._explain(dag, run, [task for task in tasks if task["state"] == "failed"])
+
+    def _explain(self, dag: str, run: str, failed: list[dict]) -> None:
+        names = ", ".join(label(task) for task in failed) or "no task"
+        log = task_log(self.home, failed[0]) if failed else log_file(self.home, "airflow-scheduler")
+        remedy = f"see {self.home.airflow}/dags/{dag}/runs/{run}; the DAG's page says what each failure means"
+        raise StackError(f"{dag} failed in {names}; the last lines of its log:\n{tail(log)}", log=log, remedy=remedy)
+
+
+def label(task: dict) -> str:
+    """A task for people: its name, and which of the mapped ones."""
+    name = task["task_id"].rsplit(".", 1)[-1]
+    mapped = task.get("rendered_map_index") or (task["map_index"] if task["map_index"] > 0 else "")
+    return f"{name}[{mapped}]" if mapped else name
+
+
+def task_log(home: Home, task: dict) -> Path:
+    """Where a task's latest attempt logged."""
+    parts = [f"dag_id={task['dag_id']}", f"run_id={task['dag_run_id']}", f"task_id={task['task_id']}"]
+    if task["map_index"] >= 0:
+        parts.append(f"map_index={task['map_index']}")
+    return airflow.folder(home).joinpath("logs", *parts, f"attempt={task['try_number']}.log")

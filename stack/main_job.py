@@ -1,0 +1,127 @@
+"""`sundial run`: from nothing to the first anomaly, on real parts. Every step can be repeated and finds what is there."""
+
+import time
+from collections.abc import Iterator
+
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from contracts.feeds import Feed, load_feed
+from stack import airflow, fleet, streams
+from stack.airflow_api import AirflowApi
+from stack.errors import StackError, tail
+from stack.home import Home
+from stack.lifecycle import Say, Starting
+
+FEED = "service-use"
+STREAM = "score"
+SHOWN = 3  # anomalies
+NIGHTLY_TIMEOUT = 900.0
+STREAM_TIMEOUT = 180.0
+ANOMALY_TIMEOUT = 120.0
+STEPS = 7
+
+
+def run(home: Home, say: Say) -> None:
+    """The whole main job. Raises StackError naming the step that failed, its log and a remedy."""
+    feed = load_feed(FEED)
+    with home.locked():
+        step(say, 1, "start Kafka and the schema registry, deploy topics and contracts (Airflow boots meanwhile)")
+        starting = Starting(home, say)
+        starting.data.result()
+        step(say, 2, f"load {fleet.HISTORY_DAYS} days of {fleet.SERVICES} simulated services into {feed.topic}")
+        count = fleet.load_history(home, feed)
+        say(f"{count:,} readings" if count else "the history is there already")
+        seen = ends(home, feed.anomalies_topic)
+        step(say, 3, "start live readings; something goes wrong with checkout at once")
+        fleet.start_live(home, feed)
+        step(say, 4, "wait for Airflow and serving")
+        starting.wait()
+    api = AirflowApi(home)
+    step(say, 5, "nightly_baseline, triggered through Airflow: archive, build, check, promote")
+    api.unpause("nightly_baseline")
+    api.watch("nightly_baseline", api.trigger("nightly_baseline", {"feeds": [feed.name]}), say, NIGHTLY_TIMEOUT)
+    step(say, 6, "supervise_streams: Airflow keeps the scoring stream running")
+    api.unpause("supervise_streams")
+    say(f"baseline version {await_stream(home, api, feed)} is in force")
+    step(say, 7, f"wait for anomalies in {feed.anomalies_topic}")
+    for anomaly in anomalies(home, feed, seen):
+        say(f"  {describe(anomaly)}")
+
+
+def step(say: Say, number: int, what: str) -> None:
+    say(f"[bold]step {number}/{STEPS}[/bold] {what}")
+
+
+def await_stream(home: Home, api: AirflowApi, feed: Feed) -> int:
+    """Wait until the stream's heart beats and it has a baseline; the baseline's version."""
+    folder, deadline = home.streams / f"{feed.name}.{STREAM}", time.monotonic() + STREAM_TIMEOUT
+    while True:
+        stream = streams.observe(folder)
+        version = stream.heartbeat.get("baseline_version", -1)
+        if stream.state == "running" and version >= 0:
+            return version
+        if time.monotonic() > deadline:
+            what = f"stream {stream.name} is {stream.state} after {STREAM_TIMEOUT:.0f} s, baseline {version}; its log ends:\n"
+            raise StackError(what + tail(stream.log), log=stream.log, remedy=f"see {home.airflow}/dags/supervise_streams")
+        time.sleep(0.3)
+
+
+def consumer(home: Home) -> Consumer:
+    settings = {"bootstrap.servers": home.kafka, "group.id": "sundial-run", "enable.auto.commit": False}
+    return Consumer({**settings, "fetch.queue.backoff.ms": 5, "isolation.level": "read_committed"})
+
+
+def ends(home: Home, topic: str) -> list[TopicPartition]:
+    """Where each partition of a topic ends now."""
+    reader = consumer(home)
+    try:
+        numbers = reader.list_topics(topic, timeout=10).topics[topic].partitions
+        marks = {number: reader.get_watermark_offsets(TopicPartition(topic, number), timeout=10) for number in numbers}
+        return [TopicPartition(topic, number, high) for number, (_, high) in marks.items()]
+    finally:
+        reader.close()
+
+
+def anomalies(home: Home, feed: Feed, seen: list[TopicPartition]) -> Iterator[dict]:
+    """The first anomalies after the offsets seen, decoded by the schema each names."""
+    decode = AvroDeserializer(SchemaRegistryClient({"url": home.registry}))
+    context = SerializationContext(feed.anomalies_topic, MessageField.VALUE)
+    reader, deadline, found = consumer(home), time.monotonic() + ANOMALY_TIMEOUT, 0
+    try:
+        reader.assign(seen)
+        while found < SHOWN:
+            message = reader.poll(0.5)
+            if message and not message.error():
+                found += 1
+                yield decode(message.value(), context)
+            elif time.monotonic() > deadline:
+                log = streams.observe(home.streams / f"{feed.name}.{STREAM}").log
+                what = f"no {'further ' if found else ''}anomaly in {feed.anomalies_topic} within {ANOMALY_TIMEOUT:.0f} s"
+                raise StackError(
+                    what, log=log, remedy="are there live readings? sundial logs live; does the stream run? sundial status"
+                )
+    finally:
+        reader.close()
+
+
+def describe(anomaly: dict) -> str:
+    at = f"{anomaly['Timestamp']:%H:%M:%S}"
+    return f"{at} UTC {anomaly['ServiceName']}: {anomaly['Value']} where {anomaly['Last4Avg']:.0f} is usual"
+
+
+def farewell(home: Home) -> str:
+    """What a person can do next."""
+    return f"""
+[bold]Dashboard[/bold]  {home.api}
+[bold]API[/bold]        {home.api}/docs
+[bold]Airflow[/bold]    {home.airflow}   user {airflow.USER}, password {home.secrets["password"]}
+
+Three things to try:
+  1. watch checkout on the dashboard: a surge now, an outage of search in some minutes
+  2. kill the stream's driver ("sundial status" shows its pid) and see Airflow bring it back
+  3. point it at data of your own: sundial replay FILE --feed FEED, see README
+
+Stop it: make stop (its data stays)    See it: make status"""
