@@ -42,7 +42,7 @@ def run(home: Home, say: Say) -> None:
     api = AirflowApi(home)
     step(say, 5, "nightly_baseline, triggered through Airflow: archive, build, check, promote")
     api.unpause("nightly_baseline")
-    api.watch("nightly_baseline", api.trigger("nightly_baseline", {"feeds": [feed.name]}), say, NIGHTLY_TIMEOUT)
+    api.watch("nightly_baseline", api.begin("nightly_baseline", {"feeds": [feed.name]}), say, NIGHTLY_TIMEOUT)
     step(say, 6, "supervise_streams: Airflow keeps the scoring stream running")
     api.unpause("supervise_streams")
     say(f"baseline version {await_stream(home, api, feed)} is in force")

@@ -1,0 +1,57 @@
+"""What tests of every room may ask for. Nothing is started until a test asks, and everything is stopped even if tests fail."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from stack import kafka, lifecycle, registry
+from stack.home import JARS, Home
+
+
+def quiet(_: str) -> None:
+    """Progress that nobody reads."""
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory) -> Iterator[Home]:
+    """A Kafka and a schema registry of their own: `.kafka`, `.registry`, `.environment()`. Topics and contracts are not deployed."""
+    home = Home(tmp_path_factory.mktemp("broker")).make(base=0)
+    try:
+        kafka.start(home)
+        registry.start(home)
+        yield home
+    finally:
+        lifecycle.down(home, quiet)
+
+
+@pytest.fixture(scope="session")
+def platform_stack(tmp_path_factory) -> Iterator[Home]:
+    """A whole stack, Airflow and serving included, with the declared topics and contracts deployed."""
+    home = Home(tmp_path_factory.mktemp("stack")).make(base=0)
+    try:
+        lifecycle.up(home, quiet)
+        yield home
+    finally:
+        lifecycle.down(home, quiet)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """One Spark session for all tests: UTC, two threads, two shuffle partitions, no web page."""
+    from jobs.settings import Platform
+    from jobs.spark import session
+
+    folder = tmp_path_factory.mktemp("spark")
+    platform = Platform(
+        kafka="", registry="", lake=str(folder / "lake"), streams=str(folder / "streams"), jars=str(JARS / "spark")
+    )
+    conf = {
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "false",
+    }
+    created = session("tests", platform, **conf)
+    yield created
+    created.stop()
