@@ -48,11 +48,12 @@ def main(platform: Platform) -> None:
         session = spark.session(driver.name, platform)
         driver.serves_at(session.sparkContext.uiWebUrl)
         registry = kafka.Registry(platform)
-        plan = _plan(platform, feed, registry)
+        plan = planned(platform, feed, registry)
         while plan:
-            baseline = _baseline(session, platform, feed, plan).cache()
+            baseline = baseline_of(session, platform, feed, plan).cache()
             records = kafka.read_stream(session, feed, platform)
             results = outputs(early_filter(records, options.services), baseline, feed, plan)
+            print(f"query started at {now()}, baseline version {plan.baseline_version}", flush=True)
             query = (
                 results.writeStream.queryName(driver.name)
                 .format("kafka")
@@ -101,7 +102,8 @@ def _watch(query, driver: Driver, platform: Platform, feed: Feed, registry: kafk
     return None
 
 
-def _plan(platform: Platform, feed: Feed, registry: kafka.Registry) -> Plan:
+def planned(platform: Platform, feed: Feed, registry: kafka.Registry) -> Plan:
+    """What a query that starts now is planned with."""
     records = {"scored": feed.scored_topic, "anomaly": feed.anomalies_topic}
     return Plan(
         baseline_version=lake.baseline(platform, feed).version(),
@@ -138,7 +140,7 @@ def _after_failure(error: StreamingQueryException | None, feed: Feed, registry: 
     )
 
 
-def _baseline(session: SparkSession, platform: Platform, feed: Feed, plan: Plan) -> DataFrame:
+def baseline_of(session: SparkSession, platform: Platform, feed: Feed, plan: Plan) -> DataFrame:
     """The planned version of the baseline, only what scoring needs of it; without rows while none is in force."""
     columns = "ServiceName string, DayType int, Last4Avg array<double>, Spread array<double>"
     if plan.baseline_version < 0:

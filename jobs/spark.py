@@ -29,5 +29,9 @@ def _settings(platform: Platform) -> dict[str, str]:
     master = SparkConf().get("spark.master", "")
     if not master or master.startswith("local"):
         # Driver and executor are one process: nothing of it need be reached from another machine.
-        settings |= {"spark.master": master or "local[2]", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+        settings |= {
+            "spark.master": master or "local[2]",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+        }
     return settings

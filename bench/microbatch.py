@@ -1,0 +1,25 @@
+"""The scoring job's own transform in micro-batch mode: what real-time mode is measured against. Runs until it is killed."""
+
+from jobs import kafka, score, settings, spark
+from jobs.driver import now
+from jobs.settings import Platform
+
+
+def main(platform: Platform) -> None:
+    feed = settings.parser(__doc__).parse_args().feed
+    session = spark.session("microbatch", platform)
+    plan = score.planned(platform, feed, kafka.Registry(platform))
+    baseline = score.baseline_of(session, platform, feed, plan).cache()
+    results = score.outputs(kafka.read_stream(session, feed, platform), baseline, feed, plan)
+    print(f"query started at {now()}", flush=True)
+    query = (
+        results.writeStream.format("kafka")
+        .options(**kafka.producer_options(platform))
+        .option("checkpointLocation", f"{platform.streams}/{feed.name}.microbatch")
+        .start()
+    )
+    query.awaitTermination()
+
+
+if __name__ == "__main__":
+    settings.run(main)

@@ -1,0 +1,122 @@
+"""A broker, a registry and a large baseline of their own for a benchmark, and figures as JSON lines."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import deltalake
+import numpy as np
+import psutil
+import pyarrow as pa
+
+from contracts.feeds import Feed, load_feeds
+from stack import kafka, process, registry, schemas, topics
+from stack.home import Home
+
+REPO = Path(__file__).resolve().parent.parent
+SERVICES = [f"service-{number:03d}" for number in range(200)]
+
+
+def say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def figure(bench: str, system: str, metric: str, values: list[float], unit: str) -> None:
+    """Prints the median of the repeats as one JSON line, with the spread beside it."""
+    spread = {"min": round(min(values), 3), "max": round(max(values), 3), "n": len(values)}
+    line = {"bench": bench, "system": system, "metric": metric, "value": round(statistics.median(values), 3), "unit": unit}
+    print(json.dumps(line | spread), flush=True)
+
+
+@contextmanager
+def platform() -> Iterator[Home]:
+    """Kafka and the registry in a folder and on ports of their own, topics and schemas of every feed deployed."""
+    with tempfile.TemporaryDirectory(prefix="sundial-bench-") as folder:
+        home = Home(Path(folder)).make(0)
+        try:
+            kafka.start(home)
+            registry.start(home)
+            topics.deploy(home.kafka, load_feeds().values())
+            schemas.register(home.registry, load_feeds().values())
+            yield home
+        finally:
+            for name in (registry.NAME, kafka.NAME):
+                process.stop(home, name)
+
+
+def promote_large_baseline(home: Home, feed: Feed) -> None:
+    """A baseline of 200 services x 7 day types x every slot; averages between 100 and 500."""
+    numbers = np.random.default_rng(1)
+    rows, cells = len(SERVICES) * 7, len(SERVICES) * 7 * feed.slots
+    offsets = np.arange(0, cells + 1, feed.slots, dtype=np.int32)
+
+    def packed(values: np.ndarray) -> pa.Array:
+        return pa.ListArray.from_arrays(offsets, pa.array(values))
+
+    table = pa.table(
+        {
+            "ServiceName": [service for service in SERVICES for _ in range(7)],
+            "DayType": pa.array(list(range(1, 8)) * len(SERVICES), pa.int32()),
+            "Last4Avg": packed(numbers.integers(400, 2000, cells) / 4.0),
+            "Samples": packed(np.full(cells, 4, dtype=np.int32)),
+            "Spread": packed(np.full(cells, 10.0)),
+            "Dates": pa.array([[]] * rows, pa.list_(pa.date32())),
+        }
+    )
+    deltalake.write_deltalake(str(home.lake / "baseline" / feed.table), table, mode="overwrite")
+
+
+@contextmanager
+def driver(home: Home, script: Path, *arguments: str) -> Iterator[psutil.Process]:
+    """A Spark driver with the settings that the platform gives its streams, stopped at the end."""
+    command = ["spark-submit", "--master", "local[4]", "--conf", "spark.ui.enabled=false"]
+    command += [
+        "--conf",
+        f"spark.driver.extraClassPath={home.environment()['SUNDIAL_JARS']}/*",
+        "--conf",
+        "spark.driver.memory=3g",
+    ]
+    environment = home.process_environment() | {"PYTHONPATH": str(REPO)}
+    # The command is looked up in the benchmark's own environment, so by its full path.
+    command[0] = str(Path(sys.prefix) / "bin" / command[0])
+    with (home.logs / f"{script.stem}.log").open("ab") as log:
+        started = subprocess.Popen(
+            [*command, str(script), *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        yield psutil.Process(started.pid)
+    finally:
+        process.stop_tree(psutil.Process(started.pid)) if started.poll() is None else None
+        started.wait(60)
+
+
+def wait_for(what: str, holds, seconds: float = 180) -> None:
+    """Waits until `holds()`; raises TimeoutError naming what did not come."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what} did not come within {seconds:.0f} s")
+        time.sleep(0.1)
+
+
+def heartbeat(home: Home, feed: Feed) -> dict:
+    """The scoring driver's last heartbeat; empty before the first."""
+    file = home.streams / f"{feed.name}.score" / "heartbeat.json"
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def cores() -> str:
+    load = os.getloadavg()[0]
+    return f"{psutil.cpu_count()} cores, load {load:.1f} before the run"
