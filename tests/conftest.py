@@ -8,13 +8,17 @@ from stack import kafka, lifecycle, registry
 from stack.home import JARS, Home
 
 
+def pytest_configure(config) -> None:
+    config.addinivalue_line("markers", "end_to_end: starts a whole stack with Airflow; takes a minute or more")
+
+
 def quiet(_: str) -> None:
     """Progress that nobody reads."""
 
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory) -> Iterator[Home]:
-    """A Kafka and a schema registry of their own: `.kafka`, `.registry`, `.environment()`. Topics and contracts are not deployed."""
+    """Kafka and a schema registry, both empty: `.kafka`, `.registry`, `.environment()`."""
     home = Home(tmp_path_factory.mktemp("broker")).make(base=0)
     try:
         kafka.start(home)

@@ -1,0 +1,72 @@
+"""A stack's folder: ports that stay, secrets that only the owner reads, an environment without leftovers."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from stack.errors import StackError
+from stack.home import DEFAULT_BASE, MARK, PORTS, Home
+
+
+def test_ports_follow_from_the_base(tmp_path):
+    home = Home(tmp_path).make(base=20_000)
+    assert home.ports == dict(zip(PORTS, range(20_000, 20_005), strict=True))
+    assert home.environment() == {
+        "SUNDIAL_KAFKA": "127.0.0.1:20002",
+        "SUNDIAL_REGISTRY": "http://127.0.0.1:20004/apis/ccompat/v7",
+        "SUNDIAL_LAKE": str(tmp_path / "lake"),
+        "SUNDIAL_STREAMS": str(tmp_path / "streams"),
+        "SUNDIAL_JARS": str(Path(__file__).parents[2] / ".jars/spark"),
+        "SUNDIAL_API": "http://127.0.0.1:20000",
+        "SUNDIAL_HOME": str(tmp_path),
+    }
+
+
+def test_free_ports_are_chosen_once(tmp_path):
+    first = Home(tmp_path).make(base=0).ports
+    assert len(set(first.values())) == len(PORTS)
+    assert Home(tmp_path).make(base=0).ports == first
+    assert Home(tmp_path).make().ports == first
+
+
+def test_without_a_wish_the_default_base_is_used_and_a_wish_replaces_it(tmp_path):
+    assert Home(tmp_path).make().ports["serving"] == DEFAULT_BASE
+    assert Home(tmp_path).make(base=21_000).ports["serving"] == 21_000
+    assert Home(tmp_path).make().ports["serving"] == 21_000
+
+
+@pytest.mark.parametrize("base", [80, 65_534, -1])
+def test_an_impossible_base_is_refused(tmp_path, base):
+    with pytest.raises(StackError, match=f"--port-base {base} is out of range"):
+        Home(tmp_path).make(base=base)
+
+
+def test_secrets_are_made_once_and_only_the_owner_reads_them(tmp_path):
+    home = Home(tmp_path).make(base=0)
+    assert stat.S_IMODE((tmp_path / "secrets.json").stat().st_mode) == 0o600
+    assert len(home.secrets["jwt"]) >= 64
+    assert Home(tmp_path).make().secrets == home.secrets
+    assert Home(tmp_path / "other").make(base=0).secrets["jwt"] != home.secrets["jwt"]
+
+
+def test_a_process_inherits_nothing_of_another_stack_or_airflow(tmp_path, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", "/elsewhere")
+    monkeypatch.setenv("SUNDIAL_LAKE", "/elsewhere")
+    monkeypatch.setenv("UNRELATED", "kept")
+    environment = Home(tmp_path).make(base=0).process_environment()
+    assert "AIRFLOW__CORE__DAGS_FOLDER" not in environment
+    assert environment["SUNDIAL_LAKE"] == str(tmp_path / "lake")
+    assert environment["UNRELATED"] == "kept"
+    assert environment[MARK] == str(tmp_path)
+
+
+def test_two_commands_at_once_do_not_both_start_the_stack(tmp_path):
+    home = Home(tmp_path).make(base=0)
+    with home.locked(), pytest.raises(StackError, match="another command is starting or stopping"), home.locked():
+        pass
+
+
+def test_a_folder_without_a_stack_is_named(tmp_path):
+    with pytest.raises(StackError, match=f"no stack in {tmp_path}"):
+        _ = Home(tmp_path).ports
