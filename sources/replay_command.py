@@ -65,8 +65,8 @@ def replay(
     Columns are found by the feed's own names (ServiceName, Timestamp, Value) unless options map them. Rows that can't be read are
     listed with their lines; the others are played.
 
-    With --shift-to-now, --speed 0 loads the history up to now, and any other speed plays on live from now. Weekday and time of
-    day stay what they were.
+    With --shift-to-now, --speed 0 loads the history up to now, and any other speed plays on live from now; what --from adds of
+    the past goes out at once. Weekday and time of day stay what they were.
 
     Exit code: 0 all played · 1 bad rows or failed deliveries · 2 nothing could be played · 130 stopped by Ctrl-C.
 
@@ -88,7 +88,6 @@ def replay(
         now = round(time.time() * 1000)
         window = Window(*(moment(text, declared, now) if text else None for text in (start, until)))
         staging = _staging(capture, now, speed > 0, window, shift_to_now, shift_weeks, thinning, limit)
-        live_from_now = shift_to_now and speed > 0 and window.start is None
         with bar(f"{path.name} → {declared.topic}", staging.total()) as progress:
             report = play(
                 staging.readings(),
@@ -96,7 +95,7 @@ def replay(
                 speed=speed,
                 kafka=kafka,
                 registry=registry,
-                origin_ms=now if live_from_now else None,
+                origin_ms=now if shift_to_now else None,
                 progress=progress,
                 stop=stop,
             )

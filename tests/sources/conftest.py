@@ -8,11 +8,16 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import hypothesis
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from contracts import avro
 from contracts.feeds import Feed, load_feed
+
+# The first call loads the time zones; on a busy machine any call may be slow.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 
 @dataclass

@@ -79,6 +79,13 @@ def test_history_of_the_world_cup_as_a_fleet_reaches_up_to_now(run):
     assert dt.timedelta(0) < local - dt.datetime.fromisoformat(last) < dt.timedelta(minutes=2)
 
 
+def test_played_live_what_is_past_goes_out_at_once(run):
+    shifted = ["--shift-to-now", "--speed", "1", "--from", "-1h"]
+    done = run("replay", *WORLD_CUP, "--feed", "service-use", *shifted, "--limit", 30)
+    assert done.stdout.splitlines()[1].startswith("30 events to service-use")
+    assert done.exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
