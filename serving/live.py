@@ -9,7 +9,8 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from contracts.feeds import Feed
 from serving.events import ANOMALY, SCORED, Event, Events
@@ -50,21 +51,21 @@ class Live:
         self._lookback = lookback_seconds
         self._topics = {feed.scored_topic: (feed, "scored") for feed in feeds.values()}
         self._topics |= {feed.anomalies_topic: (feed, "anomaly") for feed in feeds.values()}
-        self._assigned: set[tuple[str, int]] = set()
+        self._assigned: dict[tuple[str, int], str] = {}
         self._at_end: set[tuple[str, int]] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="live", daemon=True)
+        common = {"bootstrap.servers": kafka, "reconnect.backoff.max.ms": 2000, "logger": librdkafka_log}
+        self._admin = AdminClient(common)
         self._consumer = Consumer(
             {
-                "bootstrap.servers": kafka,
+                **common,
                 "group.id": "sundial-serving",  # librdkafka wants a name; nothing is ever committed under it
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "enable.partition.eof": True,
                 "fetch.queue.backoff.ms": 5,
-                "reconnect.backoff.max.ms": 2000,
                 "error_cb": self._on_error,
-                "logger": librdkafka_log,
             }
         )
 
@@ -92,24 +93,32 @@ class Live:
 
     def _discover(self) -> None:
         """Assigns the partitions that came to exist since, each from the start of the time looked back on; drops those gone."""
-        metadata = self._consumer.list_topics(timeout=3)
+        there = self._partitions()
         self.state.broker, self.state.broker_error = "connected", None
-        there = {
-            (topic, partition)
-            for topic in self._topics
-            if topic in metadata.topics and metadata.topics[topic].error is None
-            for partition in metadata.topics[topic].partitions
-        }
         self.state.missing_topics = sorted(set(self._topics) - {topic for topic, _ in there})
-        gone, new = self._assigned - there, there - self._assigned
+        gone = {each for each, identity in self._assigned.items() if there.get(each) != identity}
         if gone:
             self._consumer.incremental_unassign([TopicPartition(*each) for each in gone])
-            self._assigned -= gone
             self._at_end -= gone
+            self._assigned = {each: identity for each, identity in self._assigned.items() if each not in gone}
+        new = there.keys() - self._assigned.keys()
         if new:
             self._consumer.incremental_assign(self._starts(new))
-            self._assigned |= new
-        self.state.caught_up = self._at_end >= self._assigned
+            self._assigned = there
+        self.state.caught_up = self._at_end >= self._assigned.keys()
+
+    def _partitions(self) -> dict[tuple[str, int], str]:
+        """The partitions there are, each with its topic's id: a topic deleted and made anew has another, and starts over."""
+        there = {}
+        for topic, answer in self._admin.describe_topics(TopicCollection(list(self._topics)), request_timeout=3).items():
+            try:
+                described = answer.result()
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+                continue
+            there |= {(topic, partition.id): str(described.topic_id) for partition in described.partitions}
+        return there
 
     def _starts(self, partitions: set[tuple[str, int]]) -> list[TopicPartition]:
         """Where to begin: the first offset written within the time looked back on; a partition without one, at its end.
@@ -148,7 +157,7 @@ class Live:
         if message.error() is not None:
             if message.error().code() == KafkaError._PARTITION_EOF:
                 self._at_end.add(place)
-                self.state.caught_up = self._at_end >= self._assigned
+                self.state.caught_up = self._at_end >= self._assigned.keys()
             else:
                 log.warning("%s: %s", message.topic(), message.error().str())
             return None

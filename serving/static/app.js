@@ -68,6 +68,7 @@ async function loadSeries(anew) {
   byId("chart-title").textContent = now.service ?? now.feed.name;
   document.title = `${now.service ?? now.feed.name} · Sundial`;
   byId("chart-note").textContent = `${now.feed.description}. ${panels.ruleInWords(now.feed.rule)}.`;
+  byId("key").hidden = now.service === null;
   if (now.service === null) {
     chart.show(null);
     byId("figures").replaceChildren();

@@ -59,7 +59,7 @@ function anomalyRow(each, zone, timezone, selected, choose) {
 /** Streams of the feed; ages go on counting between two answers. */
 export function streams(list, elapsed) {
   const rows = list.map((each) => streamRow(each, elapsed));
-  byId("streams").replaceChildren(...(rows.length ? rows : [nothing("No stream has run here yet. Airflow's DAG supervise_streams starts it:", "sundial up")]));
+  byId("streams").replaceChildren(...(rows.length ? rows : [nothing("No stream of this feed has run yet. In Airflow, switch on the DAG", "supervise_streams")]));
 }
 
 function streamRow(each, elapsed) {
@@ -79,7 +79,7 @@ export function baseline({ in_force: force, history }, feed) {
   const zone = clock(feed.timezone);
   byId("history-title").hidden = byId("history").hidden = !force;
   if (!force) {
-    byId("baseline").replaceChildren(nothing("No baseline was promoted yet, so nothing can be anomalous. Trigger the DAG nightly_baseline in Airflow:", "sundial up"));
+    byId("baseline").replaceChildren(nothing("No baseline was promoted yet, so nothing can be anomalous. In Airflow, trigger the DAG", "nightly_baseline"));
     return;
   }
   const facts = [

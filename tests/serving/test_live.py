@@ -67,6 +67,20 @@ def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online)
         assert (health["status"], health["kafka"]["state"], health["kafka"]["records"]) == ("ok", "connected", 8)
 
 
+def test_only_the_last_hour_is_read_back_and_what_comes_after_it(topics, feed, online):
+    old, recent = NOW - dt.timedelta(minutes=51), NOW - dt.timedelta(minutes=49)  # NOW is ten minutes ago
+    topics.send("scored", [world.scored("a", at(i), i) for i in range(3)], written=old)
+    topics.send("anomaly", [world.anomaly(world.scored("a", at(0), 500))], written=old)
+    topics.send("scored", [world.scored("a", at(i), i) for i in range(3, 5)], written=recent)
+    with served(online, {feed.name: feed}) as (url, state):
+        wait_until(lambda: state.live.state.caught_up, "the topics are read to their ends")
+        topics.send("anomaly", [world.anomaly(world.scored("a", at(9), 600))])
+        wait_until(lambda: state.memory.anomalies(feed.name, 10), "the new anomaly is read")
+        client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
+        assert [each["value"] for each in client.get("/services/a/series?minutes=60").json()["points"]] == [3, 4]
+        assert [each["value"] for each in client.get("/anomalies").json()] == [600]
+
+
 def test_records_repeated_after_a_restart_of_the_stream_count_once(topics, serving):
     rows = [world.scored("a", at(i), i) for i in range(10)]
     topics.send("scored", rows)
@@ -123,6 +137,16 @@ def test_topics_that_come_later_are_found_from_their_first_record(broker, feed, 
         assert serving.get("/services").json()[0]["value"] == 5
     finally:
         topics.delete()
+
+
+def test_a_topic_made_anew_starts_over(topics, serving):
+    topics.send("scored", [world.scored("a", at(i), i) for i in range(20)])
+    caught_up(serving, 20)
+    topics.delete()
+    wait_until(topics.created, "the broker is done with deleting")
+    topics.send("scored", [world.scored("a", at(20), 77), world.scored("a", at(21), 78)])
+    caught_up(serving, 22)
+    assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]][-3:] == [19, 77, 78]
 
 
 def test_events_bring_the_service_asked_for_and_every_anomaly(topics, serving, feed):

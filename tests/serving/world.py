@@ -8,7 +8,7 @@ from pathlib import Path
 
 import fastavro
 import pyarrow as pa
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from deltalake import CommitProperties, write_deltalake
@@ -146,24 +146,40 @@ class Topics:
         self._schemas = {record: avro.parsed(record) for record in self._topics}
 
     def create(self) -> None:
-        for future in self._admin.create_topics([NewTopic(each, 2, 1) for each in self._topics.values()]).values():
+        as_said = {"message.timestamp.type": "CreateTime"}  # so that a test can say when a record was written
+        topics = [NewTopic(each, 2, 1, config=as_said) for each in self._topics.values()]
+        for future in self._admin.create_topics(topics).values():
             future.result(20)
+
+    def created(self) -> bool:
+        """Creates the topics; False as long as the broker is still deleting them."""
+        try:
+            self.create()
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+            return False
+        return True
 
     def delete(self) -> None:
         for future in self._admin.delete_topics(list(self._topics.values())).values():
             future.result(20)
 
-    def send(self, record: str, rows: list[dict]) -> None:
+    def send(self, record: str, rows: list[dict], written: dt.datetime | None = None) -> None:
+        """Writes rows; `written` is the time that the broker notes, by default now."""
         for row in rows:
             value = io.BytesIO(avro.HEADER.pack(avro.MAGIC, self.ids[record]))
             value.seek(0, io.SEEK_END)
             fastavro.schemaless_writer(value, self._schemas[record], row)
             key = f"{row['ServiceName']}|{round(row['Timestamp'].timestamp() * 1000)}"
-            self.send_raw(record, key, value.getvalue(), flush=False)
+            self.send_raw(record, key, value.getvalue(), written, flush=False)
         self._producer.flush(20)
 
-    def send_raw(self, record: str, key: str, value: bytes | None, flush: bool = True) -> None:
-        self._producer.produce(self._topics[record], key=key, value=value)
+    def send_raw(
+        self, record: str, key: str, value: bytes | None, written: dt.datetime | None = None, flush: bool = True
+    ) -> None:
+        noted = {} if written is None else {"timestamp": round(written.timestamp() * 1000)}
+        self._producer.produce(self._topics[record], key=key, value=value, **noted)
         self._producer.poll(0)
         if flush:
             self._producer.flush(20)
