@@ -38,7 +38,10 @@ def encoder(feed: Feed, registry: str) -> ReadingEncoder:
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise PlatformError(f"no registry answers at {registry} ({error}): is the platform up (`sundial status`)?") from error
     if answer.status_code == httpx.codes.NOT_FOUND:
-        raise PlatformError(f"subject {name} is not registered at {registry}: run `sundial up` or `sundial schemas register`")
+        raise PlatformError(
+            f"subject {name} is not registered at {registry}: run `sundial up` or `sundial schemas register` "
+            "(or is this not the Confluent API, whose URL with Apicurio ends in /apis/ccompat/v7?)"
+        )
     try:
         found = answer.raise_for_status().json()
         return ReadingEncoder(feed, found["schema"], found["id"])
