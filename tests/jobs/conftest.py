@@ -1,0 +1,32 @@
+"""Jobs run in the tests' own Spark session, against a lake of their own."""
+
+import sys
+from dataclasses import replace
+
+import pytest
+
+from jobs.settings import Platform
+from stack.home import JARS
+
+
+@pytest.fixture
+def lake_platform(tmp_path) -> Platform:
+    """A platform with a lake and streams' folder in tmp_path; Kafka and registry are nowhere."""
+    return Platform("127.0.0.1:1", "http://127.0.0.1:1", str(tmp_path / "lake"), str(tmp_path / "streams"), str(JARS / "spark"))
+
+
+@pytest.fixture
+def live_platform(lake_platform, broker) -> Platform:
+    """As lake_platform, with a real broker and registry."""
+    return replace(lake_platform, kafka=broker.kafka, registry=broker.registry)
+
+
+@pytest.fixture
+def run_job(spark, monkeypatch):
+    """run_job(module, platform, *arguments): the job's main, as its command line would start it."""
+
+    def run(module, platform: Platform, *arguments: str) -> None:
+        monkeypatch.setattr(sys, "argv", [module.__file__, *arguments])
+        module.main(platform)
+
+    return run

@@ -1,0 +1,144 @@
+"""Build, gate and promotion on real Delta tables; the averages are checked by DuckDB, which shares no code with the jobs."""
+
+import datetime as dt
+import json
+import math
+from pathlib import Path
+
+import deltalake
+import duckdb
+import pytest
+from pyspark.sql import functions as F
+
+from contracts.feeds import load_feed
+from jobs import build_baseline, check_baseline, lake, promote_baseline
+from jobs.settings import JobError
+
+FEED = load_feed("road-traffic")
+AS_OF = dt.date(2026, 12, 1)
+
+
+@pytest.fixture
+def history(spark, lake_platform):
+    """Nine weeks of hourly readings of two roads, Thanksgiving and Veterans Day among them."""
+    first = dt.datetime(2026, 9, 29, tzinfo=FEED.zone)
+    hours = [first.astimezone(dt.UTC) + dt.timedelta(hours=number) for number in range(63 * 24)]
+    rows = [
+        (road, at, (at.hour * 37 + at.day * 11 + number) % 5000 + 100, 0, number, at.astimezone(FEED.zone).date())
+        for number, at in enumerate(hours)
+        for road in ("I-94", "I-35")
+    ]
+    schema = "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long, Date date"
+    frame = spark.createDataFrame(rows, schema)
+    lake.history(lake_platform, FEED).append(frame.coalesce(1), {}, partition_by="Date")
+    return frame
+
+
+def build(run_job, platform, run_id="night-1"):
+    run_job(build_baseline, platform, "--feed", FEED.name, "--run-id", run_id, "--as-of", AS_OF.isoformat())
+
+
+def check(run_job, platform, run_id="night-1"):
+    run_job(check_baseline, platform, "--feed", FEED.name, "--run-id", run_id)
+
+
+def promote(run_job, platform, run_id="night-1"):
+    run_job(promote_baseline, platform, "--feed", FEED.name, "--run-id", run_id, "--by", "tests")
+
+
+def by_duckdb(platform) -> dict:
+    """(service, day type, slot) to average, by SQL over the table's Parquet, from the words of the definition alone."""
+    readings = deltalake.DeltaTable(lake.history(platform, FEED).path).to_pyarrow_table()
+    holidays = "DATE '2026-11-11', DATE '2026-11-26'"  # Veterans Day and Thanksgiving
+    rows = duckdb.sql(f"""
+        WITH placed AS (
+            SELECT ServiceName, Value, Date, hour(timezone('America/Chicago', Timestamp)) AS slot,
+                   CASE WHEN Date IN ({holidays}) THEN 7 ELSE isodow(Date) END AS day_type
+            FROM readings WHERE Date < DATE '{AS_OF}'
+        ), ranked AS (SELECT *, dense_rank() OVER (PARTITION BY day_type ORDER BY Date DESC) AS back FROM placed)
+        SELECT ServiceName, day_type, slot, avg(Value) FROM ranked WHERE back <= 4 GROUP BY ALL HAVING count(*) >= 2
+    """).fetchall()
+    assert readings.num_rows
+    return {row[:3]: row[3] for row in rows}
+
+
+def test_the_promoted_baseline_agrees_with_duckdb_on_every_slot(spark, run_job, lake_platform, history):
+    holidays = FEED.holiday_dates(dt.date(2026, 9, 29), AS_OF)
+    assert holidays == [dt.date(2026, 11, 11), dt.date(2026, 11, 26)]
+    build(run_job, lake_platform)
+    check(run_job, lake_platform)
+    promote(run_job, lake_platform)
+    rows = lake.baseline(lake_platform, FEED).read(spark).collect()
+    found = {
+        (row.ServiceName, row.DayType, slot): average
+        for row in rows
+        for slot, average in enumerate(row.Last4Avg)
+        if average is not None
+    }
+    assert found == by_duckdb(lake_platform)
+    assert len(found) == 2 * 7 * 24
+
+
+def test_a_promotion_is_one_commit_that_says_who_why_and_from_what(run_job, lake_platform, history):
+    build(run_job, lake_platform)
+    check(run_job, lake_platform)
+    promote(run_job, lake_platform)
+    promote(run_job, lake_platform)  # run again: nothing more
+    (commit,) = lake.baseline(lake_platform, FEED).commits()
+    assert commit.note | {"at": ""} == {
+        "candidate_version": 0,
+        "run_id": "night-1",
+        "gate": True,
+        "by": "tests",
+        "reason": "passed the gate",
+        "at": "",
+    }
+
+
+def corrupt(spark, platform, change, run_id):
+    """A candidate of that run whose rows went through `change`."""
+    table = lake.candidate(platform, FEED)
+    rows = spark.createDataFrame(change(table.read(spark)).collect(), table.read(spark).schema)
+    table.overwrite(rows, {"run_id": run_id})
+
+
+CORRUPTIONS = {
+    "Lost": lambda rows: rows.where("ServiceName <> 'I-35'"),
+    "Finite": lambda rows: rows.withColumn("Last4Avg", F.transform("Last4Avg", lambda _: F.lit(math.nan))),
+    "Lowest": lambda rows: rows.withColumn("Last4Avg", F.transform("Last4Avg", lambda x: -x)),
+    "CoveredShare": lambda rows: rows.withColumn("Last4Avg", F.transform("Last4Avg", lambda x, i: F.when(i < 20, x))),
+    "Slots": lambda rows: rows.withColumn("Last4Avg", F.slice("Last4Avg", 1, 12)),
+    "MovedShare": lambda rows: rows.withColumn("Last4Avg", F.transform("Last4Avg", lambda x: x * 3)),
+    "DayType": lambda rows: rows.unionAll(rows.limit(1)),
+}
+
+
+@pytest.mark.parametrize("figure", CORRUPTIONS)
+def test_a_corrupt_candidate_is_refused_and_the_baseline_in_force_stays(spark, run_job, lake_platform, history, figure, capsys):
+    build(run_job, lake_platform)
+    check(run_job, lake_platform)
+    promote(run_job, lake_platform)
+    corrupt(spark, lake_platform, CORRUPTIONS[figure], "night-2")
+    with pytest.raises(JobError, match=rf"gate refused candidate 1 of road-traffic.*{figure}"):
+        check(run_job, lake_platform, "night-2")
+    assert "FAILED" in capsys.readouterr().out
+    with pytest.raises(JobError, match="the gate refused candidate 1"):
+        promote(run_job, lake_platform, "night-2")
+    assert lake.baseline(lake_platform, FEED).version() == 0
+    results = lake.gate_results(lake_platform).read(spark).where("RunId = 'night-2'").collect()
+    assert [row.Success for row in results] == [False]
+    failed = [each for each in json.loads(results[0].Results) if not each["success"]]
+    assert [each for each in failed if figure in each["expectation"]]
+    assert "road-traffic" in (Path(results[0].DocsPath) / "index.html").read_text()
+
+
+def test_a_run_without_a_candidate_or_without_a_check_is_told_so(run_job, lake_platform, history):
+    with pytest.raises(JobError, match=r"holds none of run night-9; run jobs/build_baseline\.py first"):
+        check(run_job, lake_platform, "night-9")
+    with pytest.raises(JobError, match="no candidate of road-traffic was ever checked"):
+        promote(run_job, lake_platform, "night-9")
+
+
+def test_a_history_that_is_not_there_is_told_so(run_job, lake_platform):
+    with pytest.raises(JobError, match="history/road_traffic does not exist; archive the feed first"):
+        build(run_job, lake_platform)
