@@ -41,8 +41,12 @@ def options(
     ] = None,
 ) -> None:
     context.obj = Home((home or default_path()).resolve())
+    if context.get_parameter_source("home").name == "COMMANDLINE":  # then addresses of another stack do not count
+        for variable in ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY"):
+            os.environ.pop(variable, None)
     if context.obj.exists():  # replay and simulate play into this stack, unless told otherwise
-        os.environ |= {**context.obj.environment(), **os.environ}
+        addresses = {"kafka": context.obj.kafka, "registry": context.obj.registry}
+        context.default_map = {"replay": addresses, "simulate": addresses}
 
 
 @contextlib.contextmanager

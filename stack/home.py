@@ -140,7 +140,8 @@ class Home:
         """The whole environment of a process of this stack: the caller's, without what belongs to another stack or Airflow."""
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("SUNDIAL_", "AIRFLOW_", "_AIRFLOW_"))}
         path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        own = {"PATH": path, "VIRTUAL_ENV": sys.prefix, "SPARK_LOCAL_IP": HOST, MARK: str(self.path)}
+        # SPT_NOENV: a process that changes its title (Airflow's do) would otherwise write over its environment, and the mark.
+        own = {"SPT_NOENV": "1", "PATH": path, "VIRTUAL_ENV": sys.prefix, "SPARK_LOCAL_IP": HOST, MARK: str(self.path)}
         return inherited | own | self.environment()
 
     @contextlib.contextmanager

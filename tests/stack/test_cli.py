@@ -1,0 +1,77 @@
+"""The command line says what is wrong and exits with 1; without a stack nothing is harmed."""
+
+import subprocess
+
+import pytest
+from typer.testing import CliRunner
+
+from stack.cli import app
+from stack.home import Home
+
+
+@pytest.fixture
+def sundial(tmp_path, monkeypatch):
+    """Runs the command on a folder of the test's own: exit code, output, error output."""
+    monkeypatch.setenv("SUNDIAL_HOME", str(tmp_path / "home"))
+
+    def run(*arguments: str):
+        result = CliRunner().invoke(app, list(arguments))
+        return result.exit_code, result.stdout, result.stderr
+
+    return run
+
+
+def test_without_a_stack_status_fails_and_says_how_to_start_one(sundial):
+    code, _, errors = sundial("status")
+    assert code == 1
+    assert "no stack in" in errors
+    assert "what to do: start one: sundial up" in errors
+
+
+def test_down_and_clean_without_a_stack_are_harmless(sundial, tmp_path):
+    for command in ("down", "clean"):
+        code, output, _ = sundial(command)
+        assert code == 0
+        assert "No stack in" in output
+    assert not (tmp_path / "home").exists()
+
+
+def test_clean_deletes_the_data(sundial, tmp_path):
+    Home(tmp_path / "home").make(base=0)
+    assert sundial("clean")[0] == 0
+    assert not (tmp_path / "home").exists()
+
+
+def test_an_impossible_port_base_is_refused(sundial):
+    code, _, errors = sundial("up", "--port-base", "70000")
+    assert code == 1
+    assert "--port-base 70000 is out of range" in errors
+
+
+def test_a_log_that_is_not_there_is_told_with_those_that_are(sundial, tmp_path):
+    home = Home(tmp_path / "home").make(base=0)
+    (home.logs / "kafka.log").write_text("started\n")
+    code, _, errors = sundial("logs", "kakfa")
+    assert code == 1
+    assert "no log of 'kakfa'" in errors
+    assert "one of: kafka" in errors
+
+
+def test_env_can_be_read_by_a_shell(sundial, tmp_path):
+    home = Home(tmp_path / "home").make(base=0)
+    code, output, _ = sundial("env", "--airflow")
+    assert code == 0
+    script = output + 'printf "%s %s" "$SUNDIAL_KAFKA" "$AIRFLOW__CORE__EXECUTOR"'
+    told = subprocess.run(["sh", "-eu", "-c", script], capture_output=True, text=True, check=True)
+    assert told.stdout == f"{home.kafka} LocalExecutor"
+
+
+def test_replay_plays_into_this_stack_unless_told_otherwise(sundial, tmp_path, monkeypatch):
+    home = Home(tmp_path / "home").make(base=0)
+    simulate = ("simulate", "--feed", "service-use", "--live", "--services", "1")
+    for variable in ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY"):
+        monkeypatch.delenv(variable, raising=False)
+    assert home.registry in "".join(map(str, sundial(*simulate)))
+    monkeypatch.setenv("SUNDIAL_REGISTRY", "http://127.0.0.1:1/elsewhere")
+    assert "http://127.0.0.1:1/elsewhere" in "".join(map(str, sundial(*simulate)))
+    assert home.registry in "".join(map(str, sundial("--home", str(home.path), *simulate)))

@@ -1,0 +1,114 @@
+"""A whole stack: up, up again, a part killed, down; what it keeps and what it leaves behind (nothing)."""
+
+import json
+import signal
+import socket
+import stat
+
+import httpx
+import psutil
+import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from typer.testing import CliRunner
+
+from contracts.feeds import load_feeds
+from stack import airflow, kafka, lifecycle, process, registry, schemas, status
+from stack.airflow_api import AirflowApi
+from stack.cli import app
+from stack.errors import StackError
+from stack.home import HOST, Home
+
+
+def pids(home: Home) -> dict[str, int]:
+    return {name: process.find(home, name).pid for name in process.recorded(home)}
+
+
+def listeners(home: Home) -> dict[int, str]:
+    """Ports on which the stack's processes listen, and the address."""
+    own = {each.pid for each in process.strays(home)}
+    found = psutil.net_connections("tcp")
+    return {each.laddr.port: each.laddr.ip for each in found if each.pid in own and each.status == psutil.CONN_LISTEN}
+
+
+def test_the_registrys_data_survive_a_restart_and_nothing_is_left_running(tmp_path):
+    home = Home(tmp_path / "home").make(base=0)
+    try:
+        kafka.start(home)
+        registry.start(home)
+        ids = schemas.register(home.registry, load_feeds().values())
+        lifecycle.down(home, lambda _: None)
+        assert process.strays(home) == []
+        assert process.recorded(home) == []
+        for port in home.ports.values():
+            process.require_free(port, "the test")
+
+        kafka.start(home)
+        registry.start(home)
+        assert schemas.register(home.registry, load_feeds().values()) == ids
+        client = SchemaRegistryClient({"url": home.registry})
+        assert {subject: client.get_latest_version(subject).schema_id for subject in client.get_subjects()} == ids
+        assert client.get_config("service-use-value").compatibility_level == "FULL"
+    finally:
+        lifecycle.down(home, lambda _: None)
+    assert process.strays(home) == []
+
+
+def test_a_port_in_use_stops_the_start_and_names_the_way_out(tmp_path):
+    home = Home(tmp_path / "home").make(base=0)
+    with socket.socket() as taken:
+        taken.bind((HOST, home.ports["controller"]))
+        taken.listen()
+        with pytest.raises(StackError) as failure:
+            kafka.start(home)
+    assert f"port {home.ports['controller']} of {HOST}, which kafka's controller needs, is in use by process" in str(
+        failure.value
+    )
+    assert "--port-base" in failure.value.remedy
+    assert process.strays(home) == []
+
+
+@pytest.mark.end_to_end
+class TestWholeStack:
+    def test_all_parts_are_healthy_and_listen_on_this_machine_only(self, platform_stack):
+        rows = {row.name: row.state for row in status.rows(platform_stack)}
+        assert rows == dict.fromkeys(["kafka", "registry", *airflow.COMPONENTS, "serving"], "healthy")
+        found = listeners(platform_stack)
+        assert set(platform_stack.ports.values()) <= set(found)
+        assert {ip.removeprefix("::ffff:") for ip in found.values()} == {HOST}
+
+    def test_up_again_leaves_everything_alone(self, platform_stack):
+        before = pids(platform_stack)
+        lifecycle.up(platform_stack, lambda _: None)
+        assert pids(platform_stack) == before
+
+    def test_up_brings_back_what_died_and_only_that(self, platform_stack):
+        before = pids(platform_stack)
+        psutil.Process(before["registry"]).send_signal(signal.SIGKILL)
+        process.wait_gone([psutil.Process(before["registry"])] if psutil.pid_exists(before["registry"]) else [], 5)
+        rows = {row.name: row.state for row in status.rows(platform_stack)}
+        assert rows["registry"] == "dead"
+        lifecycle.up(platform_stack, lambda _: None)
+        after = pids(platform_stack)
+        assert [name for name in before if after[name] != before[name]] == ["registry"]
+        assert registry.healthy(platform_stack)
+
+    def test_airflow_lets_in_its_user_only(self, platform_stack):
+        wrong = {"username": airflow.USER, "password": "admin"}
+        assert httpx.post(f"{platform_stack.airflow}/auth/token", json=wrong, timeout=30).status_code == 401
+        assert httpx.get(f"{platform_stack.airflow}/api/v2/dags", timeout=30).status_code == 401
+        assert AirflowApi(platform_stack).call("GET", "dags")["total_entries"] >= 1
+        assert stat.S_IMODE((airflow.folder(platform_stack) / "passwords.json").stat().st_mode) == 0o600
+
+    def test_no_secret_stands_in_a_log_or_on_a_command_line(self, platform_stack):
+        lines = " ".join(" ".join(each.cmdline()) for each in process.strays(platform_stack))
+        logs = "".join(file.read_text(errors="replace") for file in platform_stack.logs.glob("*.log"))
+        for secret in platform_stack.secrets.values():
+            assert secret not in lines
+            assert secret not in logs
+
+    def test_status_says_it_to_scripts(self, platform_stack):
+        result = CliRunner().invoke(app, ["--home", str(platform_stack.path), "status", "--json"])
+        report = json.loads(result.stdout)
+        assert result.exit_code == 0
+        assert report["airflow"] == platform_stack.airflow
+        assert [row["pid"] for row in report["processes"] if row["name"] == "kafka"] == [pids(platform_stack)["kafka"]]
