@@ -135,14 +135,18 @@ class StreamState:
         self.stop_file.touch()
         return True
 
-    def kill(self, patience: float = 10) -> None:
-        """SIGKILL what is left of the driver and wait until both locks are free. Raises TimeoutError where they are not."""
+    def kill(self, launch: dict | None = None, patience: float = 10) -> None:
+        """SIGKILL what is left of the driver and wait until both locks are free. Raises TimeoutError where they are not.
+
+        `launch` is what `launched` said when the driver was judged: one that somebody launched since then is left alone.
+        """
+        launch = self.launched() if launch is None else launch
         deadline = time.monotonic() + patience
-        while _held(self.launch_lock) or _held(self.driver_lock):
+        while (_held(self.launch_lock) or _held(self.driver_lock)) and self.launched() == launch:
             with suppress(ProcessLookupError, TypeError):
                 # A held lock means that its process lives, so its pid can't have passed to a stranger.
                 if _held(self.launch_lock):
-                    os.killpg(self.launched()["pid"], signal.SIGKILL)
+                    os.killpg(launch.get("pid"), signal.SIGKILL)
                 else:
                     os.kill(self.driver().get("pid"), signal.SIGKILL)
             if time.monotonic() > deadline:

@@ -33,6 +33,7 @@ class StreamTrigger(BaseTrigger):
         self.hang_after, self.start_within, self.restarts, self.window = hang_after, start_within, restarts, window
         self.stream = StreamState(Path(folder))
         self._deaths: list[float] = []
+        self._judged: dict | None = None
         self._mark, self._since, self._shown = None, 0.0, None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
@@ -54,6 +55,7 @@ class StreamTrigger(BaseTrigger):
 
     def _look(self) -> str | None:
         """What is wrong with the driver, if anything."""
+        self._judged = self.stream.launched()
         if self.stream.gone():
             return f"its driver is gone, last state {self.stream.heartbeat().get('state', 'none')}"
         mark, now = self.stream.heartbeat_mark(), time.monotonic()
@@ -76,15 +78,16 @@ class StreamTrigger(BaseTrigger):
         self.log.error("%s: %s. The end of %s:\n%s", self.stream.name, illness, self.stream.log_file, last_lines)
         now = time.monotonic()
         self._deaths = [*(death for death in self._deaths if death > now - self.window), now]
-        await asyncio.to_thread(self.stream.kill)
+        await asyncio.to_thread(self.stream.kill, self._judged)
         if len(self._deaths) > self.restarts:
             raise GivenUp(f"{len(self._deaths)} deaths within {self.window:.0f} s; the last time, {illness}:\n{last_lines}")
         await asyncio.sleep(2 ** (len(self._deaths) - 2) if len(self._deaths) > 1 else 0)
         await self._launch()
 
     async def _launch(self) -> None:
+        judged = self.stream.launched()
         if await asyncio.to_thread(self.stream.gone):
-            await asyncio.to_thread(self.stream.kill)  # the half that may be left of it
+            await asyncio.to_thread(self.stream.kill, judged)  # the half that may be left of it
         try:
             # Not in a thread: a launch is a matter of milliseconds, and none may happen after this trigger was cancelled.
             pid = self.stream.launch(self.command, stream_environment())

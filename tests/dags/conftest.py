@@ -13,6 +13,7 @@ os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "True"
 import pytest
 
 from dags.stream_state import StreamState
+from tests.dags.supervision import Triggerer, trigger, until
 
 
 @pytest.fixture
@@ -30,3 +31,11 @@ def streams(tmp_path, monkeypatch) -> Path:
     yield root
     for folder in root.glob("*.*"):
         StreamState(folder).kill()
+
+
+@pytest.fixture
+def running(streams):
+    """A triggerer with a launched stream that gives heartbeats."""
+    with Triggerer(trigger()) as triggerer:
+        until(lambda: triggerer.stream.heartbeat_mark())
+        yield triggerer

@@ -1,7 +1,8 @@
 """A stand-in for spark-submit and its driver: two processes that keep the run-state contract of a stream, without Spark.
 
 Started as `spark-submit ... jobs/<stream>.py --feed F`: the outer process plays the JVM, its child the Python driver. The text
-of $SUNDIAL_STREAMS/behave decides what the child does: nothing special, `crash` at once, or `mute` (alive, no heartbeat).
+of $SUNDIAL_STREAMS/behave decides what they do: nothing special, `crash` at once, `mute` (alive, no heartbeat), or `linger` (the
+JVM goes on after its child's end).
 """
 
 import datetime as dt
@@ -14,8 +15,15 @@ import time
 from pathlib import Path
 
 
+def behaviour() -> str:
+    file = Path(os.environ["SUNDIAL_STREAMS"]) / "behave"
+    return file.read_text() if file.exists() else ""
+
+
 def jvm() -> int:
-    return subprocess.run([sys.executable, __file__, "--driver", *sys.argv[1:]]).returncode
+    code = subprocess.run([sys.executable, __file__, "--driver", *sys.argv[1:]]).returncode
+    time.sleep(30 if behaviour() == "linger" else 0)
+    return code
 
 
 def write(file: Path, content: dict) -> None:
@@ -28,7 +36,7 @@ def driver(arguments: list[str]) -> int:
     stream = Path(next(arg for arg in arguments if arg.endswith(".py"))).stem
     feed = arguments[arguments.index("--feed") + 1]
     folder = streams / f"{feed}.{stream}"
-    behave = (streams / "behave").read_text() if (streams / "behave").exists() else ""
+    behave = behaviour()
     if behave == "crash":
         print("Traceback: no broker at 127.0.0.1:1", file=sys.stderr)
         return 1

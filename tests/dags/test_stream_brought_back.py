@@ -1,0 +1,116 @@
+"""A stream whose driver dies or hangs is brought back, and given up when that doesn't help."""
+
+import asyncio
+import signal
+import time
+from datetime import timedelta
+
+import pytest
+from airflow.sdk.exceptions import AirflowException
+
+from dags.stream_operator import StreamOperator
+from tests.dags.supervision import Triggerer, alive, jvm, kill, starts, trigger, until
+
+
+@pytest.mark.parametrize("victim", ["python", "jvm", "both"])
+def test_a_killed_driver_is_back_at_once(running, streams, victim):
+    [pid] = starts(streams)
+    for each in {"python": [pid], "jvm": [jvm(pid)], "both": [jvm(pid), pid]}[victim]:
+        kill(each)
+    killed = time.monotonic()
+    until(lambda: len(starts(streams)) == 2)
+    assert time.monotonic() - killed < 3
+    assert not alive(pid)
+    assert running.events == []
+
+
+def test_a_jvm_that_lingers_without_its_python_process_is_not_waited_for(streams):
+    (streams / "behave").write_text("linger")
+    with Triggerer(trigger(hang_after=20)) as triggerer:
+        until(lambda: triggerer.stream.heartbeat_mark())
+        [pid] = starts(streams)
+        parent = jvm(pid)
+        kill(pid)
+        until(lambda: len(starts(streams)) == 2, seconds=5)
+    assert not alive(parent)
+
+
+def test_a_driver_launched_since_the_judgement_is_not_killed(running, streams):
+    judged = running.stream.launched() | {"at": 1.0}
+    running.stream.kill(judged)
+    time.sleep(0.5)
+    assert alive(starts(streams)[0])
+
+
+def test_a_half_dead_driver_leaves_nothing_beside_its_successor(running, streams):
+    """The Python process stopped, its JVM gone: the lock is held, and no driver can start before that is cleared away."""
+    [pid] = starts(streams)
+    parent = jvm(pid)
+    kill(pid, signal.SIGSTOP)
+    kill(parent)
+    until(lambda: len(starts(streams)) == 2)
+    assert not alive(pid)
+
+
+def test_a_hung_driver_is_killed_and_launched_again(running, streams):
+    [pid] = starts(streams)
+    kill(pid, signal.SIGSTOP)
+    stopped = time.monotonic()
+    until(lambda: len(starts(streams)) == 2)
+    assert not alive(pid)
+    assert 1.5 < time.monotonic() - stopped < 6
+
+
+def test_a_driver_that_never_gives_a_heartbeat_is_hung(streams):
+    (streams / "behave").write_text("mute")
+    with Triggerer(trigger(start_within=2)):
+        until(lambda: len(starts(streams)) == 2)
+
+
+def test_the_last_drivers_heartbeat_is_not_taken_for_the_new_ones(running, streams):
+    (streams / "behave").write_text("mute")
+    kill(starts(streams)[0])
+    until(lambda: len(starts(streams)) == 2)
+    assert running.stream.heartbeat() != {}
+    assert running.stream.heartbeat_mark() == 0
+    time.sleep(2.5)
+    assert len(starts(streams)) == 2, "a start takes longer than a beat"
+
+
+def test_after_the_budget_the_task_fails_with_the_drivers_last_words(streams):
+    (streams / "behave").write_text("crash")
+    with Triggerer(trigger(restarts=2)) as triggerer:
+        [event] = until(lambda: triggerer.events)
+    assert event["error"].startswith("service-use.score: 3 deaths within 600 s; the last time, its driver is gone")
+    assert event["error"].endswith("no broker at 127.0.0.1:1")
+    task = StreamOperator(task_id="score", feed="service-use", stream="score")
+    with pytest.raises(AirflowException, match="no broker at 127"):
+        task.given_up({}, event=event)
+    assert triggerer.stream.gone()
+
+
+def test_pauses_grow_and_deaths_before_the_window_are_forgotten(streams, monkeypatch):
+    (streams / "behave").write_text("crash")
+    pauses, clock = [], [1000.0]
+
+    async def pause(seconds):
+        pauses.append(seconds)
+
+    monkeypatch.setattr("dags.stream_trigger.asyncio.sleep", pause)
+    monkeypatch.setattr("dags.stream_trigger.time.monotonic", lambda: clock[0])
+    watch = trigger(restarts=3, window=timedelta(minutes=1))
+    for death_at in (1000, 1010, 1020, 1081):
+        clock[0] = death_at
+        asyncio.run(watch._bring_back("test"))
+    assert pauses == [0, 1, 2, 0]
+    assert len(watch._deaths) == 1
+
+
+def test_the_tail_is_bounded_and_only_the_last_drivers(running):
+    with running.stream.log_file.open("ab") as log:
+        log.write(b"x" * 100_000 + b"\n" + b"line\n" * 100)
+    assert running.stream.last_lines() == "\n".join(["line"] * 40)
+    before = running.stream.launched()
+    running.stream.kill()
+    until(lambda: running.stream.launched() != before and running.stream.launched()["pid"])
+    assert "line" not in running.stream.last_lines().splitlines()
