@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ app.command("replay")(replay)
 app.command("simulate")(simulate)
 schemas_app = typer.Typer(no_args_is_help=True, help="The contracts in the schema registry.")
 app.add_typer(schemas_app, name="schemas")
-console = Console(highlight=False)
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 errors = Console(stderr=True, highlight=False)
 
 PortBase = Annotated[int | None, typer.Option("--port-base", help="First of the stack's ports; 0 takes any free ones.")]
@@ -138,7 +139,8 @@ def print_status(report: dict) -> None:
             table.add_row(row["name"], f"[{colour}]{row['state']}[/]", *("" if value is None else str(value) for value in values))
         console.print(table, soft_wrap=True)
     for name, baseline in report["baselines"].items():
-        console.print(f"baseline {name}: version {baseline['version']} {baseline['promotion'] or ''}")
+        words = ", ".join(f"{key} {value}" for key, value in baseline["promotion"].items())
+        console.print(f"baseline {name}: version {baseline['version']}, {words}", soft_wrap=True)
 
 
 @app.command()

@@ -60,7 +60,7 @@ def prepare(home: Home) -> None:
     identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     log = process.log_file(home, NAME)
     with log.open("ab") as out:
-        format_ = command("kafka.tools.StorageTool", "format", "-t", identity, "-c", settings, heap="128m")
+        format_ = command("kafka.tools.StorageTool", "format", f"--cluster-id={identity}", "-c", settings, heap="128m")
         done = subprocess.run(format_, stdout=out, stderr=subprocess.STDOUT, env=home.process_environment())
     if done.returncode:
         raise StackError(f"formatting Kafka's data folder failed:\n{tail(log)}", log=log, remedy="sundial clean, then sundial up")

@@ -1,6 +1,7 @@
 """What runs, how it is, and where its log is: for people and, as JSON, for scripts."""
 
 import datetime as dt
+import json
 from dataclasses import asdict, dataclass
 
 from stack import airflow, kafka, process, registry, serving, streams
@@ -83,7 +84,7 @@ def baselines(home: Home) -> dict[str, dict]:
     for folder in sorted((home.lake / "baseline").glob("*/_delta_log")):
         table = DeltaTable(folder.parent)
         newest = table.history(1)[0]
-        found[folder.parent.name] = {"version": table.version(), "promotion": newest.get("userMetadata")}
+        found[folder.parent.name] = {"version": table.version(), "promotion": json.loads(newest.get("userMetadata") or "{}")}
     return found
 
 
