@@ -38,6 +38,7 @@ def run(home: Home, say: Say) -> None:
         seen = ends(home, feed.anomalies_topic)
         step(say, 3, "start live readings; something goes wrong with checkout at once")
         fleet.start_live(home, feed)
+        since = dt.datetime.now(dt.UTC)
         step(say, 4, "wait for Airflow and serving")
         starting.wait()
     api = AirflowApi(home)
@@ -51,7 +52,7 @@ def run(home: Home, say: Say) -> None:
     api.unpause("supervise_streams")
     say(f"baseline version {await_stream(home, api, feed)} is in force")
     step(say, 7, f"wait for anomalies in {feed.anomalies_topic}")
-    for anomaly in anomalies(home, feed, seen):
+    for anomaly in anomalies(home, feed, seen, since):
         say(f"  {describe(anomaly)}")
 
 
@@ -96,8 +97,8 @@ def ends(home: Home, topic: str) -> list[TopicPartition]:
         reader.close()
 
 
-def anomalies(home: Home, feed: Feed, seen: list[TopicPartition]) -> Iterator[dict]:
-    """The first anomalies after the offsets seen, decoded by the schema each names."""
+def anomalies(home: Home, feed: Feed, seen: list[TopicPartition], since: dt.datetime) -> Iterator[dict]:
+    """The first anomalies after the offsets seen, decoded by the schema each names; of readings since then, not of those scored again after a restart."""
     decode = AvroDeserializer(SchemaRegistryClient({"url": home.registry}))
     context = SerializationContext(feed.anomalies_topic, MessageField.VALUE)
     reader, deadline, found = consumer(home), time.monotonic() + ANOMALY_TIMEOUT, 0
@@ -105,10 +106,11 @@ def anomalies(home: Home, feed: Feed, seen: list[TopicPartition]) -> Iterator[di
         reader.assign(seen)
         while found < SHOWN:
             message = reader.poll(1.0)
-            if message and not message.error():
+            anomaly = decode(message.value(), context) if message and not message.error() else None
+            if anomaly and anomaly["Timestamp"] >= since:
                 found += 1
-                yield decode(message.value(), context)
-            elif found:  # those that came together; the next are an interval away
+                yield anomaly
+            elif found and not anomaly:  # those that came together; the next are an interval away
                 return
             elif time.monotonic() > deadline:
                 log = streams.observe(home.streams / f"{feed.name}.{STREAM}").log
