@@ -26,6 +26,7 @@ def _conf() -> dict[str, str]:
     return {
         "spark.driver.memory": DRIVER_MEMORY,
         "spark.driver.extraClassPath": f"{jars}/*",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{REPO}/docker/spark/log4j2.properties",
         "spark.executor.extraClassPath": f"{jars}/*",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -48,7 +48,6 @@ class Driver:
             holder = json.loads(self._file("driver.json").read_text())
             print(f"ERROR {self.name} runs already, in process {holder['pid']}", file=sys.stderr, flush=True)
             sys.exit(ALREADY_RUNNING)
-        self._file("stop").unlink(missing_ok=True)
         self._write("driver.json", self._who | {"pid": os.getpid(), "started_at": now(), "spark_ui": None})
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stopping.set())

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from verifier import Verifier
+from tests.end_to_end.verifier import Verifier
 
 from contracts.feeds import load_feed
 from sources.replay import play
