@@ -98,7 +98,7 @@ def ends(home: Home, topic: str) -> list[TopicPartition]:
 
 
 def anomalies(home: Home, feed: Feed, seen: list[TopicPartition], since: dt.datetime) -> Iterator[dict]:
-    """The first anomalies after the offsets seen, decoded by the schema each names; of readings since then, not of those scored again after a restart."""
+    """The first anomalies after the offsets seen, of readings since then: a restarted stream scores older ones again."""
     decode = AvroDeserializer(SchemaRegistryClient({"url": home.registry}))
     context = SerializationContext(feed.anomalies_topic, MessageField.VALUE)
     reader, deadline, found = consumer(home), time.monotonic() + ANOMALY_TIMEOUT, 0
