@@ -12,7 +12,6 @@ import time
 import numpy as np
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from tests.end_to_end.verifier import Verifier
 
 from contracts.feeds import load_feed
 from sources.replay import play
@@ -22,6 +21,7 @@ from stack import lifecycle, process, streams
 from stack.airflow_api import AirflowApi
 from stack.errors import StackError
 from stack.home import Home
+from tests.end_to_end.verifier import Verifier
 
 pytestmark = pytest.mark.timeout(900)
 FEED = load_feed("service-use")
