@@ -50,7 +50,7 @@ def resolve(root: Path, venv: Path, target: Path, say: Callable[[str], None]) ->
 
 def missing(report: list[str]) -> str:
     """What an Ivy report says could not be fetched."""
-    names = dict.fromkeys(found[1] for line in report if (found := re.search(r":: (\S+#\S+?)(?:!\S+)?(?::| \(|$)", line)))
+    names = dict.fromkeys(found[1] for line in report if (found := re.search(r"^\t\t:: (\S+#\S+?)(?:!\S+)?(?::| \(|$)", line)))
     return f"the jars could not be fetched: {', '.join(names) or ' / '.join(report[-3:])}"
 
 

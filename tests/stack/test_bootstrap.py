@@ -124,6 +124,7 @@ def test_every_jar_that_differs_is_named_with_both_checksums(fetched):
 
 def test_what_ivy_could_not_fetch_is_named():
     report = [
+        ":: resolving dependencies :: sundial#jars;working@here",
         "\t\t:: problems summary ::",
         "\t\t::          UNRESOLVED DEPENDENCIES         ::",
         "\t\t:: io.delta#delta-spark_4.2_2.13;4.4.0: not found",
