@@ -16,6 +16,7 @@ run: setup ## start everything, load history, build the baseline, score live rea
 	@$(SUNDIAL) run $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
 test: lint ## lint and every test; the end-to-end ones start a broker, a registry and Airflow of their own
+	@tests/chromium.sh
 	.venv/bin/pytest --durations=15 $(ARGS)
 
 lint: setup ## style and format
@@ -32,7 +33,7 @@ clean: setup ## stop, and delete the data
 	@$(SUNDIAL) clean
 
 distclean: clean ## delete the virtual environment and the jars too
-	rm -rf .venv .jars .jars.draft .jars.old build *.egg-info
+	rm -rf .venv .jars .classes .jars.draft .jars.old build *.egg-info
 
 bench: setup ## a benchmark: make bench NAME=latency
 	@test -n "$(NAME)" || { echo "which one? make bench NAME=latency"; exit 2; }

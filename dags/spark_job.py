@@ -13,6 +13,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 REPO = Path(__file__).resolve().parent.parent
 CONNECTION = "spark_default"
 DRIVER_MEMORY = "2g"
+LOGGING = f"-Dlog4j2.configurationFile=file:{REPO}/docker/spark/log4j2.properties"
 # Named one by one: what is passed shows in Airflow's "Rendered Templates", so nothing secret may slip in by a prefix.
 PLATFORM = ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", "SUNDIAL_LAKE", "SUNDIAL_STREAMS", "SUNDIAL_JARS")
 
@@ -21,12 +22,12 @@ def _application(job: str) -> str:
     return str(REPO / "jobs" / f"{job}.py")
 
 
-def _conf() -> dict[str, str]:
+def _conf(java_options: str) -> dict[str, str]:
     jars = os.environ.get("SUNDIAL_JARS", str(REPO / ".jars" / "spark"))
     return {
         "spark.driver.memory": DRIVER_MEMORY,
         "spark.driver.extraClassPath": f"{jars}/*",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{REPO}/docker/spark/log4j2.properties",
+        "spark.driver.extraJavaOptions": f"{LOGGING} {os.environ.get('SUNDIAL_JAVA_OPTIONS', '')} {java_options}".strip(),
         "spark.executor.extraClassPath": f"{jars}/*",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -55,7 +56,7 @@ def spark_job(job: str, feed, *options: str, **task) -> SparkJob:
         map_index_template="{{ task.application_args[1] }}",
         name=f"sundial-{job}",
         conn_id=CONNECTION,
-        conf=_conf(),
+        conf=_conf(os.environ.get("SUNDIAL_BATCH_JAVA_OPTIONS", "")),
         env_vars=_env(),
         **task,
     )
@@ -63,7 +64,7 @@ def spark_job(job: str, feed, *options: str, **task) -> SparkJob:
 
 def stream_command(job: str, *args: str, conn_id: str = CONNECTION) -> list[str]:
     """The command line that runs jobs/<job>.py as a process of its own, by the same rules as a batch task."""
-    hook = SparkSubmitHook(conf=_conf(), conn_id=conn_id, name=f"sundial-{job}", application_args=list(args), env_vars=_env())
+    hook = SparkSubmitHook(conf=_conf(""), conn_id=conn_id, name=f"sundial-{job}", application_args=list(args), env_vars=_env())
     return hook._build_spark_submit_command(_application(job))
 
 

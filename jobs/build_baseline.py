@@ -24,10 +24,10 @@ def main(platform: Platform) -> None:
     history = lake.history(platform, feed)
     if history.version() < 0:
         raise JobError(f"history/{feed.table} does not exist; archive the feed first (jobs/archive.py --feed {feed.name})")
+    if history.dates().isdisjoint(dates):
+        raise JobError(f"history/{feed.table} has no reading of any of the dates that count, {dates[0]} to {dates[-1]}")
     session = spark.session(f"build_baseline {feed.name}", platform)
     rows = history.read(session).where(F.col("Date").isin(dates))
-    if rows.isEmpty():
-        raise JobError(f"history/{feed.table} has no reading of any of the dates that count, {dates[0]} to {dates[-1]}")
     placed = baseline.readings_by_slot(rows, feed.timezone, feed.interval_seconds, feed.holiday_dates(dates[0], as_of))
     packed = baseline.build(placed, feed.slots, feed.spread_window_seconds // feed.interval_seconds)
     table = lake.candidate(platform, feed)

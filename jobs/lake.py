@@ -3,6 +3,7 @@
 Rows go through Spark. A table's log (versions, commit notes) is read by delta-rs, which needs no Spark job for it.
 """
 
+import datetime as dt
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,6 +49,11 @@ class Table:
         if log is None:
             return []
         return [Commit(entry["version"], json.loads(entry.get("userMetadata") or "{}")) for entry in log.history(limit)]
+
+    def dates(self) -> set[dt.date]:
+        """The dates that a table partitioned by Date holds rows of."""
+        log = deltalake.DeltaTable(self.path)
+        return {dt.date.fromisoformat(partition["Date"]) for partition in log.partitions()}
 
     def read(self, spark: SparkSession, version: int | None = None) -> DataFrame:
         reader = spark.read.format("delta")

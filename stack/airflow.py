@@ -49,6 +49,12 @@ def environment(home: Home) -> dict[str, str]:
         "API__SECRET_KEY": home.secrets["api"],
         "API_AUTH__JWT_SECRET": home.secrets["jwt"],
         "DAG_PROCESSOR__REFRESH_INTERVAL": 30,
+        # How soon what was killed is noticed: defaults suit a cluster of many hosts, these one machine.
+        "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": 30,
+        "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": 60,
+        "TRIGGERER__JOB_HEARTBEAT_SEC": 2,
+        "TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": 8,
+        "WORKERS__MIN_HEARTBEAT_INTERVAL": 1,
         "LOGGING__BASE_LOG_FOLDER": folder(home) / "logs",
     }
     return {

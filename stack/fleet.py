@@ -21,11 +21,11 @@ from stack.home import Home
 from stack.kafka import admin
 
 NAME = "live"
-SERVICES = 5
+SERVICES = 4
 SEED = 7
 HISTORY_DAYS = 35
 # From the moment the live readings start: something at once, and more while one looks around.
-INCIDENTS = ("surge@checkout+0s..10m", "outage@search+12m..5m", "slow-leak@login+20m..30m", "stuck@payments+60m..15m")
+INCIDENTS = ("surge@checkout+0s..10m", "outage@search+12m..5m", "slow-leak@login+20m..30m", "stuck@catalog+60m..15m")
 
 
 def loaded(home: Home, feed: Feed) -> Path:

@@ -12,10 +12,12 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import cached_property
 from pathlib import Path
 
+from stack import class_archive
 from stack.errors import StackError
 
 ROOT = Path(__file__).resolve().parent.parent
 JARS = ROOT / ".jars"
+CLASSES = ROOT / ".classes"
 HOST = "127.0.0.1"
 DEFAULT_BASE = 18000
 PORTS = ("serving", "airflow", "kafka", "controller", "registry")  # in order: base + 0, + 1, ...
@@ -132,6 +134,9 @@ class Home:
             "SUNDIAL_LAKE": str(self.lake),
             "SUNDIAL_STREAMS": str(self.streams),
             "SUNDIAL_JARS": str(JARS / "spark"),
+            "SUNDIAL_JAVA_OPTIONS": class_archive.java_options(CLASSES / "spark.jsa"),
+            # Batch jobs of this size are over before the optimizing compiler pays; a stream lives long and gets it.
+            "SUNDIAL_BATCH_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "SUNDIAL_API": self.api,
             "SUNDIAL_HOME": str(self.path),
         }

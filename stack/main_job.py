@@ -10,7 +10,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from contracts.feeds import Feed, load_feed
-from stack import airflow, fleet, status, streams
+from stack import airflow, fleet, process, status, streams
 from stack.airflow_api import AirflowApi
 from stack.errors import StackError, tail
 from stack.home import Home
@@ -42,14 +42,14 @@ def run(home: Home, say: Say) -> None:
         step(say, 4, "wait for Airflow and serving")
         starting.wait()
     api = AirflowApi(home)
-    step(say, 5, "nightly_baseline, run by Airflow: archive, build, check, promote")
+    step(say, 5, "nightly_baseline, run by Airflow: archive, build, check, promote (the scoring stream starts meanwhile)")
     api.unpause("nightly_baseline")
+    api.unpause("supervise_streams")
     if promoted := promoted_today(home, feed):
         say(f"a baseline was promoted at {promoted:%H:%M:%S} UTC; trigger the DAG in Airflow for a new one")
     else:
         api.watch("nightly_baseline", api.begin("nightly_baseline", {"feeds": [feed.name]}), say, NIGHTLY_TIMEOUT)
-    step(say, 6, "supervise_streams: Airflow keeps the scoring stream running")
-    api.unpause("supervise_streams")
+    step(say, 6, "supervise_streams: Airflow keeps the scoring stream running; it takes up the promoted baseline")
     say(f"baseline version {await_stream(home, api, feed)} is in force")
     step(say, 7, f"wait for anomalies in {feed.anomalies_topic}")
     for anomaly in anomalies(home, feed, seen, since):
@@ -112,6 +112,8 @@ def anomalies(home: Home, feed: Feed, seen: list[TopicPartition], since: dt.date
                 yield anomaly
             elif found and not anomaly:  # those that came together; the next are an interval away
                 return
+            elif not process.find(home, fleet.NAME):
+                raise StackError("the live readings have ended", log=process.log_file(home, fleet.NAME), remedy="see the log")
             elif time.monotonic() > deadline:
                 log = streams.observe(home.streams / f"{feed.name}.{STREAM}").log
                 what = f"no anomaly in {feed.anomalies_topic} within {ANOMALY_TIMEOUT:.0f} s"
@@ -131,7 +133,7 @@ def farewell(home: Home) -> str:
     """What a person can do next."""
     return f"""
 [bold]Dashboard[/bold]  {home.api}
-[bold]API[/bold]        {home.api}/docs
+[bold]API[/bold]        {home.api}/openapi.json
 [bold]Airflow[/bold]    {home.airflow}   user {airflow.USER}, password {home.secrets["password"]}
 
 Three things to try:

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from jobs.transforms import calendar
 
 MINIMUM_SAMPLES = 2
+COLUMNS = {"Last4Avg": "double", "Samples": "int", "Spread": "double"}
 # Median absolute deviation to standard deviation for normally distributed residuals: 1 / quantile(3/4) of the standard
 # normal distribution (Rousseeuw and Croux 1993, "Alternatives to the Median Absolute Deviation").
 MAD_TO_SIGMA = 1.4826022185056018
@@ -44,7 +45,7 @@ def build(placed: DataFrame, slots: int, spread_window: int) -> DataFrame:
     packed = _pack(known.join(_spread(known), on=["ServiceName", "DayType", "_window"], how="left"), slots)
     dates = placed.groupBy("ServiceName", "DayType").agg(F.array_sort(F.collect_set("Date")).alias("Dates"))
     return dates.join(packed, on=["ServiceName", "DayType"], how="left").select(
-        "ServiceName", "DayType", *(_or_empty(name, slots) for name in ("Last4Avg", "Samples", "Spread")), "Dates"
+        "ServiceName", "DayType", *(_or_empty(name, slots) for name in COLUMNS), "Dates"
     )
 
 
@@ -59,15 +60,14 @@ def _spread(known: DataFrame) -> DataFrame:
 
 def _pack(known: DataFrame, slots: int) -> DataFrame:
     """Rows by slot to arrays by slot; a slot without a row becomes a null element."""
-    grid = known.select("ServiceName", "DayType").distinct().crossJoin(known.sparkSession.range(slots).toDF("Slot"))
     cell = F.struct(F.col("Slot").cast("int").alias("Slot"), "Last4Avg", "Samples", "Spread")
-    filled = grid.join(known, on=["ServiceName", "DayType", "Slot"], how="left")
-    cells = filled.groupBy("ServiceName", "DayType").agg(F.array_sort(F.collect_list(cell)).alias("_cells"))
-    return cells.select(
-        "ServiceName", "DayType", *(F.col("_cells")[name].alias(name) for name in ("Last4Avg", "Samples", "Spread"))
-    )
+    found = known.groupBy("ServiceName", "DayType").agg(F.collect_list(cell).alias("_found"))
+    empty = F.array_except(F.sequence(F.lit(0), F.lit(slots - 1)), F.col("_found.Slot"))
+    nothing = (F.lit(None).cast(kind).alias(name) for name, kind in COLUMNS.items())
+    gaps = F.transform(empty, lambda slot: F.struct(slot.alias("Slot"), *nothing))
+    cells = found.select("ServiceName", "DayType", F.array_sort(F.concat("_found", gaps)).alias("_cells"))
+    return cells.select("ServiceName", "DayType", *(F.col("_cells")[name].alias(name) for name in COLUMNS))
 
 
 def _or_empty(name: str, slots: int):
-    kind = "int" if name == "Samples" else "double"
-    return F.coalesce(F.col(name), F.array_repeat(F.lit(None).cast(kind), slots)).alias(name)
+    return F.coalesce(F.col(name), F.array_repeat(F.lit(None).cast(COLUMNS[name]), slots)).alias(name)

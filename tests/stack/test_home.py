@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from stack import class_archive
 from stack.errors import StackError
 from stack.home import DEFAULT_BASE, MARK, PORTS, Home
 
@@ -18,6 +19,8 @@ def test_ports_follow_from_the_base(tmp_path):
         "SUNDIAL_LAKE": str(tmp_path / "lake"),
         "SUNDIAL_STREAMS": str(tmp_path / "streams"),
         "SUNDIAL_JARS": str(Path(__file__).parents[2] / ".jars/spark"),
+        "SUNDIAL_JAVA_OPTIONS": class_archive.java_options(Path(__file__).parents[2] / ".classes/spark.jsa"),
+        "SUNDIAL_BATCH_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "SUNDIAL_API": "http://127.0.0.1:20000",
         "SUNDIAL_HOME": str(tmp_path),
     }

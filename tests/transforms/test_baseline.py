@@ -107,9 +107,7 @@ def test_profile_says_what_was_lost_moved_or_is_not_a_number(spark):
     candidate = spark.createDataFrame(
         [("www", 1, [100.0, 151.0, None, 40.0], [1.0, 1.0, None, -1.0]), ("login", 1, [float("nan"), 1.0], [0.0, 0.0])], PACKED
     )
-    in_force = spark.createDataFrame(
-        [("www", 1, [100.0, 100.0, 100.0, 100.0], [1.0] * 4), ("search", 2, [1.0], [1.0])], PACKED
-    )
+    in_force = spark.createDataFrame([("www", 1, [100.0, 100.0, 100.0, 100.0], [1.0] * 4), ("search", 2, [1.0], [1.0])], PACKED)
     rows = {row.ServiceName: row.asDict() for row in profile(candidate, in_force, 50.0).collect()}
     assert (rows["search"]["Lost"], rows["search"]["Slots"]) == (True, None)
     assert rows["www"] == {
