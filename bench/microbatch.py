@@ -9,7 +9,7 @@ def main(platform: Platform) -> None:
     feed = settings.parser(__doc__).parse_args().feed
     session = spark.session("microbatch", platform)
     plan = score.planned(platform, feed, kafka.Registry(platform))
-    baseline = score.baseline_of(session, platform, feed, plan).cache()
+    baseline = score.baseline_of(session, platform, feed, plan)
     results = score.outputs(kafka.read_stream(session, feed, platform), baseline, feed, plan)
     print(f"query started at {now()}", flush=True)
     query = (

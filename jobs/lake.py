@@ -82,7 +82,7 @@ class Table:
 
     def _log(self) -> deltalake.DeltaTable | None:
         try:
-            return deltalake.DeltaTable(self.path, without_files=True)
+            return deltalake.DeltaTable(self.path)
         except TableNotFoundError:
             return None
 

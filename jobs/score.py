@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
 
 from contracts.feeds import Feed
 from jobs import kafka, lake, settings, spark, wire
@@ -49,24 +50,34 @@ def main(platform: Platform) -> None:
         driver.serves_at(session.sparkContext.uiWebUrl)
         registry = kafka.Registry(platform)
         plan = planned(platform, feed, registry)
-        while plan:
-            baseline = baseline_of(session, platform, feed, plan).cache()
-            records = kafka.read_stream(session, feed, platform)
-            results = outputs(early_filter(records, options.services), baseline, feed, plan)
-            print(f"query started at {now()}, baseline version {plan.baseline_version}", flush=True)
-            query = (
-                results.writeStream.queryName(driver.name)
-                .format("kafka")
-                .options(**kafka.producer_options(platform))
-                .outputMode("update")
-                .option("checkpointLocation", driver.checkpoint)
-                .trigger(realTime=f"{options.checkpoint_interval} seconds")
-                .start()
-            )
-            driver.report(baseline_version=plan.baseline_version, query_started_at=now())
-            plan = _watch(query, driver, platform, feed, registry, plan)
+        baseline = baseline_of(session, platform, feed, plan)
+        while True:
+            records = early_filter(kafka.read_stream(session, feed, platform), options.services)
+            query = _start(outputs(records, baseline, feed, plan), platform, driver, plan, options.checkpoint_interval)
+            wanted = _watch(query, driver, platform, feed, registry, plan)
+            if wanted is None:
+                query.stop()
+                return
+            # What takes long is done while the old query still scores: only planning and broadcasting remain for the gap.
+            ready = baseline_of(session, platform, feed, wanted)
             query.stop()
             baseline.unpersist()
+            plan, baseline = wanted, ready
+
+
+def _start(results: DataFrame, platform: Platform, driver: Driver, plan: Plan, checkpoint_interval: int) -> StreamingQuery:
+    print(f"query started at {now()}, baseline version {plan.baseline_version}", flush=True)
+    query = (
+        results.writeStream.queryName(driver.name)
+        .format("kafka")
+        .options(**kafka.producer_options(platform))
+        .outputMode("update")
+        .option("checkpointLocation", driver.checkpoint)
+        .trigger(realTime=f"{checkpoint_interval} seconds")
+        .start()
+    )
+    driver.report(baseline_version=plan.baseline_version, query_started_at=now())
+    return query
 
 
 def early_filter(records: DataFrame, services: tuple[str, ...]) -> DataFrame:
@@ -82,7 +93,9 @@ def outputs(records: DataFrame, baseline: DataFrame, feed: Feed, plan: Plan) -> 
     return wire.route(scored.select("*", version), feed, dict(plan.output_ids))
 
 
-def _watch(query, driver: Driver, platform: Platform, feed: Feed, registry: kafka.Registry, plan: Plan) -> Plan | None:
+def _watch(
+    query: StreamingQuery, driver: Driver, platform: Platform, feed: Feed, registry: kafka.Registry, plan: Plan
+) -> Plan | None:
     """Returns the plan to go on with as soon as it is another one, None when a stop is asked for. Raises when the query fails."""
     watches = 0
     while not driver.wait(WATCH_SECONDS):
@@ -141,13 +154,15 @@ def _after_failure(error: StreamingQueryException | None, feed: Feed, registry: 
 
 
 def baseline_of(session: SparkSession, platform: Platform, feed: Feed, plan: Plan) -> DataFrame:
-    """The planned version of the baseline, only what scoring needs of it; without rows while none is in force."""
+    """The planned version of the baseline, only what scoring needs of it, in memory; without rows while none is in force."""
     columns = "ServiceName string, DayType int, Last4Avg array<double>, Spread array<double>"
     if plan.baseline_version < 0:
         return session.createDataFrame([], columns)
     whole = lake.baseline(platform, feed).read(session, plan.baseline_version)
     cut = whole if whole.count() * feed.slots <= BROADCAST_WHOLE else whole.where(F.col("DayType").isin(*plan.day_types))
-    return cut.select("ServiceName", "DayType", "Last4Avg", "Spread").coalesce(1)
+    ready = cut.select("ServiceName", "DayType", "Last4Avg", "Spread").coalesce(1).cache()
+    ready.count()
+    return ready
 
 
 def _day_types_near(feed: Feed) -> frozenset[int]:

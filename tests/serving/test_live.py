@@ -68,7 +68,7 @@ def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online)
 
 
 def test_only_the_last_hour_is_read_back_and_what_comes_after_it(topics, feed, online):
-    old, recent = NOW - dt.timedelta(minutes=51), NOW - dt.timedelta(minutes=49)  # NOW is ten minutes ago
+    old, recent = (dt.datetime.now(dt.UTC) - dt.timedelta(minutes=minutes) for minutes in (62, 58))
     topics.send("scored", [world.scored("a", at(i), i) for i in range(3)], written=old)
     topics.send("anomaly", [world.anomaly(world.scored("a", at(0), 500))], written=old)
     topics.send("scored", [world.scored("a", at(i), i) for i in range(3, 5)], written=recent)
