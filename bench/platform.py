@@ -76,13 +76,14 @@ def promote_large_baseline(home: Home, feed: Feed) -> None:
 @contextmanager
 def driver(home: Home, script: Path, *arguments: str) -> Iterator[psutil.Process]:
     """A Spark driver with the settings that the platform gives its streams, stopped at the end."""
-    command = ["spark-submit", "--master", "local[4]", "--conf", "spark.ui.enabled=false"]
-    command += [
-        "--conf",
-        f"spark.driver.extraClassPath={home.environment()['SUNDIAL_JARS']}/*",
-        "--conf",
-        "spark.driver.memory=3g",
-    ]
+    known = home.environment()
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "3g",
+        "spark.driver.extraClassPath": f"{known['SUNDIAL_JARS']}/*",
+        "spark.driver.extraJavaOptions": known["SUNDIAL_JAVA_OPTIONS"],
+    }
+    command = ["spark-submit", "--master", "local[4]", *(part for pair in conf.items() for part in ("--conf", "=".join(pair)))]
     environment = home.process_environment() | {"PYTHONPATH": str(REPO)}
     # The command is looked up in the benchmark's own environment, so by its full path.
     command[0] = str(Path(sys.prefix) / "bin" / command[0])
