@@ -55,14 +55,12 @@ def main(platform: Platform) -> None:
             records = early_filter(kafka.read_stream(session, feed, platform), options.services)
             query = _start(outputs(records, baseline, feed, plan), platform, driver, plan, options.checkpoint_interval)
             wanted = _watch(query, driver, platform, feed, registry, plan)
-            if wanted is None:
-                query.stop()
-                return
-            # What takes long is done while the old query still scores: only planning and broadcasting remain for the gap.
-            ready = baseline_of(session, platform, feed, wanted)
             query.stop()
             baseline.unpersist()
-            plan, baseline = wanted, ready
+            if wanted is None:
+                return
+            # Not while the old query runs: its resident tasks starve other jobs of the same session.
+            plan, baseline = wanted, baseline_of(session, platform, feed, wanted)
 
 
 def _start(results: DataFrame, platform: Platform, driver: Driver, plan: Plan, checkpoint_interval: int) -> StreamingQuery:
