@@ -35,6 +35,11 @@ class Platform:
         return cls(**{field: os.environ[variable] for field, variable in names.items()})
 
 
+def submitted() -> bool:
+    """Whether spark-submit started this process: master and resources are then its business."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 def parser(description: str) -> argparse.ArgumentParser:
     """The command line that all jobs share: `--feed`."""
     arguments = argparse.ArgumentParser(description=description)

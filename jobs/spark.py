@@ -1,8 +1,9 @@
 """The Spark session of every job: UTC, Delta, and the jars that stand beside pyspark's own."""
 
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from jobs import settings
 from jobs.settings import Platform
 
 
@@ -17,7 +18,7 @@ def session(name: str, platform: Platform, **conf: str) -> SparkSession:
 
 
 def _settings(platform: Platform) -> dict[str, str]:
-    settings = {
+    conf = {
         "spark.driver.extraClassPath": f"{platform.jars}/*",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -26,12 +27,17 @@ def _settings(platform: Platform) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.databricks.delta.snapshotPartitions": "2",
     }
-    master = SparkConf().get("spark.master", "")
-    if not master or master.startswith("local"):
+    if not settings.submitted():
+        conf["spark.master"] = "local[2]"
+    if conf.get("spark.master", _submitted_master()).startswith("local"):
         # Driver and executor are one process: nothing of it need be reached from another machine.
-        settings |= {
-            "spark.master": master or "local[2]",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.host": "127.0.0.1",
-        }
-    return settings
+        conf |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    return conf
+
+
+def _submitted_master() -> str:
+    """The master that spark-submit was given. Its JVM is there already; without one, asking would start it with no settings."""
+    if not settings.submitted():
+        return ""
+    SparkContext._ensure_initialized()
+    return SparkConf().get("spark.master", "")
