@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 
+import httpx2  # what confluent-kafka's registry client speaks, and raises where nobody answers
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
@@ -33,7 +34,7 @@ class Registry:
         subject = avro.subject(topic)
         try:
             found = [self._client.get_version(subject, version) for version in self._client.get_versions(subject)]
-        except (SchemaRegistryError, OSError) as error:
+        except (SchemaRegistryError, httpx2.HTTPError) as error:
             raise JobError(
                 f"registry {self._url}, subject {subject}: {error}; `sundial schemas register` registers it"
             ) from error
@@ -43,7 +44,7 @@ class Registry:
         """Id of the newest schema of a topic's values."""
         try:
             return self._client.get_latest_version(avro.subject(topic)).schema_id
-        except (SchemaRegistryError, OSError) as error:
+        except (SchemaRegistryError, httpx2.HTTPError) as error:
             raise JobError(
                 f"registry {self._url}, subject {avro.subject(topic)}: {error}; run `sundial schemas register`"
             ) from error
