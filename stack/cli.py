@@ -84,7 +84,11 @@ def run(context: typer.Context, port_base: PortBase = None) -> None:
 
     with failures_said():
         home = context.obj.make(port_base)
-        main_job.run(home, progress())
+        try:
+            main_job.run(home, progress())
+        except StackError:
+            console.print("What has started is left running, to be looked at: make status. Stop it: make stop.")
+            raise
         console.print(main_job.farewell(home), soft_wrap=True)
 
 
