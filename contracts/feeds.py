@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
 FEEDS = SCHEMAS / "feeds"
 SECONDS_PER_DAY = 86_400
+DATES_PER_DAY_TYPE = 4
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 AvroName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
@@ -42,9 +43,15 @@ class Rule(Declared):
 class Gate(Declared):
     """What a baseline candidate must satisfy to be promoted; the expectations are in schemas/expectations/baseline.json."""
 
+    services: Annotated[int, Field(ge=1)] = 1  # least number of services
+    day_types: Annotated[int, Field(ge=1, le=7)] = 7  # least number of day types among them
     covered_share: Annotated[float, Field(ge=0, le=1)] = 0.9  # least share of a day's slots that have a baseline
+    freshness_days: Annotated[int, Field(ge=1)] = 1  # greatest age of the newest date, counted back from the baseline's own
+    highest: Annotated[float, Field(gt=0)] = 1e12  # greatest plausible average
     moved_percent: Annotated[float, Field(gt=0)] = 50.0  # an average that differs by more from the one in force has moved
     moved_share: Annotated[float, Field(ge=0, le=1)] = 0.5  # greatest share of a day's slots that may have moved
+    holdout_tolerance: Annotated[float, Field(ge=0)] = 0.25  # by how much worse than in force it may predict the last day
+    mostly: Annotated[float, Field(gt=0, le=1)] = 0.9  # share of services and day types that must satisfy a share
 
 
 class Holidays(Declared):
@@ -76,7 +83,9 @@ class Feed(Declared):
     timezone: str = "UTC"
     holidays: Holidays | None = None
     partitions: Annotated[int, Field(ge=1, le=512)] = 2
-    retention_days: Annotated[int, Field(ge=1)] = 45
+    retention_days: Annotated[int, Field(ge=1)] = 45  # of the topic
+    history_days: Annotated[int, Field(ge=60)] = 400  # of history/<table>; every baseline needs the last nine weeks at most
+    growth: bool = False  # whether what is expected follows the weekly growth of the last four weeks
     spread_window_seconds: Annotated[int, Field(gt=0, le=SECONDS_PER_DAY)] = 900  # neighbourhood that pools residuals
     rule: Rule = Rule()
     gate: Gate = Gate()
@@ -92,9 +101,10 @@ class Feed(Declared):
     def _day_is_whole(self):
         if SECONDS_PER_DAY % self.interval_seconds:
             raise ValueError(f"interval_seconds {self.interval_seconds} does not divide a day")
-        if self.spread_window_seconds % self.interval_seconds:
+        if self.spread_window_seconds % self.interval_seconds or SECONDS_PER_DAY % self.spread_window_seconds:
             raise ValueError(
-                f"spread_window_seconds {self.spread_window_seconds} is no multiple of interval_seconds {self.interval_seconds}"
+                f"spread_window_seconds {self.spread_window_seconds} is no multiple of interval_seconds {self.interval_seconds} "
+                "that divides a day"
             )
         return self
 
@@ -102,6 +112,11 @@ class Feed(Declared):
     def slots(self) -> int:
         """Slots in a local day."""
         return SECONDS_PER_DAY // self.interval_seconds
+
+    @property
+    def spread_windows(self) -> int:
+        """Neighbourhoods in a local day that share one spread."""
+        return SECONDS_PER_DAY // self.spread_window_seconds
 
     @property
     def topic(self) -> str:
@@ -141,15 +156,17 @@ class Feed(Declared):
         """ISO day of week, 1 Monday to 7 Sunday; a public holiday is 7."""
         return 7 if self.holiday_dates(day, day) else day.isoweekday()
 
-    def baseline_dates(self, as_of: dt.date, count: int = 4) -> list[dt.date]:
-        """The dates that a baseline as of (before) that date is made from: the last `count` of each day type, ascending."""
-        first = as_of - dt.timedelta(weeks=count + 4)  # four weeks to spare for weekdays that were holidays
+    def baseline_dates(self, as_of: dt.date) -> dict[int, list[dt.date]]:
+        """By day type, the dates that a baseline as of that date is made from: the last four before it, ascending."""
+        first = as_of - dt.timedelta(weeks=DATES_PER_DAY_TYPE + 4)  # four weeks to spare for weekdays that were holidays
         holidays = set(self.holiday_dates(first, as_of))
-        by_type: dict[int, list[dt.date]] = {}
+        dates: dict[int, list[dt.date]] = {day_type: [] for day_type in range(1, 8)}
         for back in range(1, (as_of - first).days + 1):
             day = as_of - dt.timedelta(days=back)
-            by_type.setdefault(7 if day in holidays else day.isoweekday(), []).append(day)
-        return sorted(day for days in by_type.values() for day in days[:count])
+            of_type = dates[7 if day in holidays else day.isoweekday()]
+            if len(of_type) < DATES_PER_DAY_TYPE:
+                of_type.insert(0, day)
+        return dates
 
 
 def load_feeds(folder: Path = FEEDS) -> dict[str, Feed]:

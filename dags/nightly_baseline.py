@@ -1,41 +1,45 @@
 """
 # Nightly baseline
 
-Every night, for each feed: what should its traffic be? Four Spark jobs in a row, each safe to repeat:
+Every night at one o'clock where the feed lives: what should its traffic be? Spark jobs in a row, each safe to repeat:
 
 | task | does | writes |
 |---|---|---|
-| `archive` | reads what is new in the feed's topic | `history/<feed>` |
-| `build_baseline` | averages the last four dates of each kind of day | `baseline_candidate/<feed>` |
+| `archive` | reads what is new in the feed's topic; late readings go to their own date | `history/<feed>` |
+| `build_baseline` | averages the last four dates of each kind of day whose readings have changed | `baseline_candidate/<feed>` |
 | `check_baseline` | **the gate**: the feed's expectations against the candidate | `gate_results`, Data Docs |
+| `approve` | only when the gate refused: asks a person, for twelve hours | |
 | `promote_baseline` | one commit puts the candidate in force; running streams take it up within seconds | `baseline/<feed>` |
 
 ## Run it by hand
-*Trigger*, or `POST /api/v2/dags/nightly_baseline/dagRuns` with
-`{"logical_date": null, "conf": {"feeds": ["service-use"], "as_of": "2024-05-01"}}`. Both fields are optional.
-The schedule works on the feeds of the Variable `sundial_feeds`.
+*Trigger*, or `POST /api/v2/dags/nightly_baseline.<feed>/dagRuns` with `{"logical_date": null, "conf": {"as_of": "2024-05-01"}}`.
+`as_of` builds the baseline as it would have been on that date; `full` computes all kinds of day, whatever has changed.
+
+## Past nights
+*Trigger > Backfill*, or `airflow backfill create --dag-id nightly_baseline.<feed> --from-date ... --to-date ...`: each night
+gives the candidate that would have been, from the readings of the dates before it as history holds them now. A backfilled one
+is promoted only where no newer baseline is in force; else it stays a candidate, in `baseline_candidate/<feed>`.
 
 ## When it fails
 - **`check_baseline` is red: the candidate was refused.** The baseline in force is untouched and the streams go on with it. The
   task's log ends with each failed expectation and sample rows; the Data Docs show the rest. It is not retried: the same
-  candidate would be refused again. Find the cause in the history (a missing day? a replay with wrong times?), repair it and
-  trigger anew.
+  candidate would be refused again. `approve` now waits for you (*Required Actions*):
+  - the traffic really has changed: *Approve*, with the reason; who and why stays in the baseline's history, the run succeeds;
+  - the history is wrong (a missing day, a replay with wrong times): *Reject*, repair it (`repair_history.<feed>`), trigger anew.
 - **`archive` is red:** broker or registry can't be reached, or a record can't be read; the last line of the log says which.
   Nothing is lost while the topic's retention lasts: *Clear* the task when the cause is gone.
 - **`build_baseline` is red:** most often too little history, or memory (`spark.driver.memory` in `dags/spark_job.py`).
-- **`promote_baseline` is red:** no passed gate result of this run, or somebody else promoted meanwhile. *Clear* it to try again.
+- **`promote_baseline` is red:** somebody else promoted meanwhile. *Clear* it to try again.
+- A baseline that is in force and wrong: `rollback_baseline.<feed>`.
 """
 
 import datetime as dt
 
-from airflow.sdk import DAG, Asset, CronTriggerTimetable, Param, task_group
+from airflow.sdk import CronTriggerTimetable, Param
 
-from dags.feeds_to_run import FEEDS, feeds_to_run
-from dags.spark_job import spark_job
+from contracts.feeds import load_feeds
+from dags.feed_dags import archive, build_check_promote, feed_dag
 
-HISTORY, CANDIDATE, BASELINE = (
-    Asset(name, uri=f"sundial://lake/{name}") for name in ("history", "baseline_candidate", "baseline")
-)
 AS_OF = Param(
     None,
     type=["string", "null"],
@@ -43,44 +47,25 @@ AS_OF = Param(
     title="As of",
     description="Build the baseline as it would have been on this date (YYYY-MM-DD). Empty: as of the night of the run.",
 )
-# As --option=value, so that no value can be taken for an option. Airflow admits only [A-Za-z0-9_.~:+-] in a run id.
-RUN_ID = "--run-id={{ run_id }}"
+FULL = Param(
+    False,
+    type="boolean",
+    title="Full",
+    description="Compute every kind of day, not only those whose readings have changed. The result is the same.",
+)
 
-with DAG(
-    dag_id="nightly_baseline",
-    schedule=CronTriggerTimetable("0 1 * * *", timezone="UTC", run_immediately=False),
-    start_date=dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
-    catchup=False,
-    max_active_runs=1,
-    dagrun_timeout=dt.timedelta(hours=5),
-    default_args={"owner": "sundial", "retries": 2, "retry_delay": dt.timedelta(seconds=30)},
-    params={"feeds": FEEDS, "as_of": AS_OF},
-    tags=["sundial", "batch", "baseline"],
-    doc_md=__doc__,
-):
-
-    @task_group
-    def baseline(feed: str):
-        archive = spark_job("archive", feed, outlets=[HISTORY], execution_timeout=dt.timedelta(hours=1))
-        build = spark_job(
-            "build_baseline",
+for feed in load_feeds().values():
+    with feed_dag(
+        "nightly_baseline",
+        feed,
+        __doc__,
+        ["batch"],
+        schedule=CronTriggerTimetable("0 1 * * *", timezone=feed.timezone, run_immediately=False),
+        dagrun_timeout=dt.timedelta(hours=20),
+        params={"as_of": AS_OF, "full": FULL},
+    ):
+        archive(feed) >> build_check_promote(
             feed,
-            RUN_ID,
-            "{{ '--as-of=' ~ params.as_of if params.as_of else '' }}",
-            inlets=[HISTORY],
-            outlets=[CANDIDATE],
-            execution_timeout=dt.timedelta(hours=2),
+            "--as-of={{ params.as_of or (dag_run.logical_date or dag_run.run_after) | local_date }}",
+            "{{ '--full' if params.full else '' }}",
         )
-        check = spark_job("check_baseline", feed, RUN_ID, inlets=[CANDIDATE], retries=0, execution_timeout=dt.timedelta(hours=1))
-        promote = spark_job(
-            "promote_baseline",
-            feed,
-            RUN_ID,
-            "--by={{ dag_run.triggering_user_name or 'nightly_baseline' }}",
-            inlets=[CANDIDATE],
-            outlets=[BASELINE],
-            execution_timeout=dt.timedelta(minutes=15),
-        )
-        archive >> build >> check >> promote
-
-    baseline.expand(feed=feeds_to_run())

@@ -1,42 +1,75 @@
-"""Archive: what came into a feed's topic since the last archive becomes rows of history/<feed>.
+"""Archive: what came into a feed's topic since the last archive becomes rows of history/<feed>, in bounded steps.
 
-The offset range that a commit covers stands in that commit's own note, so a run repeated or killed at any point leaves the same
+The offsets that a commit reaches stand in that commit's own note, so a run repeated or killed at any point leaves the same
 table. A reading is identified by (ServiceName, Timestamp); of two for one identity the later offset wins: it is a correction.
+Late readings become part of their own date.
 """
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from contracts.feeds import Feed
-from jobs import kafka, lake, settings, spark, wire
+from jobs import history, kafka, lake, settings, spark, wire
 from jobs.settings import JobError, Platform
-from jobs.transforms import calendar
+from jobs.transforms.history import placed
+
+STEP = 5_000_000  # records: some 150 MB in memory
 
 
 def main(platform: Platform) -> None:
-    feed = settings.parser(__doc__).parse_args().feed
+    arguments = settings.parser(__doc__)
+    settings.add_run_id(arguments)
+    arguments.add_argument(
+        "--step",
+        type=settings.positive,
+        default=STEP,
+        metavar="RECORDS",
+        help=f"at most so many in one commit (default {STEP:,})",
+    )
+    options = arguments.parse_args()
+    feed: Feed = options.feed
     table = lake.history(platform, feed)
-    ranges = pending(kafka.available(platform, feed.topic), _archived(table), feed)
-    waiting = sum(each.end - each.start for each in ranges.values())
+    todo = steps(pending(kafka.available(platform, feed.topic), archived(table), feed), options.step)
+    waiting = sum(_size(step) for step in todo)
     print(f"{feed.topic}: {waiting:,} records to archive", flush=True)
-    if not waiting:
+    if not todo:
         return
     session = spark.session(f"archive {feed.name}", platform)
     schemas = kafka.Registry(platform).writer_schemas(feed.topic)
-    decoded = wire.decode(kafka.read_ranges(session, platform, feed.topic, ranges), feed, schemas).cache()
+    done = 0
+    for step in todo:
+        records = kafka.read_ranges(session, platform, feed.topic, step)
+        _archive(session, platform, feed, wire.decode(records, feed, schemas), step, options.run_id)
+        done += _size(step)
+        print(f"{feed.topic}: {done:,} of {waiting:,} records archived ({100 * done // waiting} %)", flush=True)
+
+
+def _archive(
+    session: SparkSession, platform: Platform, feed: Feed, decoded: DataFrame, step: dict[int, kafka.Range], run_id: str
+) -> None:
+    """One step: bad records to the dead-letter topic, then readings to history, in one commit that says how far it goes."""
+    table, decoded = lake.history(platform, feed), decoded.cache()
     bad = decoded.where(F.col("Error").isNotNull())
-    bad.select(*wire.dead_letter(feed)).write.format("kafka").options(**kafka.producer_options(platform)).save()
-    rows = history_rows(decoded.where(F.col("Error").isNull()), feed)
-    note = {"offsets": {str(partition): each.end for partition, each in ranges.items()}}
-    _write(session, table, rows, note)
-    print(f"history/{feed.table}: version {table.version()}, {bad.count():,} records to {feed.dead_letter_topic}", flush=True)
+    refused = bad.count()
+    if refused:
+        bad.select(*wire.dead_letter(feed)).write.format("kafka").options(**kafka.producer_options(platform)).save()
+    reached = archived(table) | {partition: each.end for partition, each in step.items()}
+    note = {"run_id": run_id, "offsets": {str(partition): end for partition, end in sorted(reached.items())}}
+    # Delta leaves out a commit of the same application whose version it has seen: two runs at once archive a step once.
+    once = {"txnAppId": f"archive {feed.topic}", "txnVersion": str(sum(reached.values()))}
+    readings = placed(decoded.where(F.col("Error").isNull()), feed.timezone, feed.interval_seconds)
+    merged = history.merge(session, table, readings, note, **once)
+    decoded.unpersist()
+    print(
+        f"history/{feed.table}: version {table.version()}, {merged}; {refused:,} records to {feed.dead_letter_topic}", flush=True
+    )
 
 
-def pending(held: dict[int, kafka.Range], archived: dict[int, int], feed: Feed) -> dict[int, kafka.Range]:
+def pending(held: dict[int, kafka.Range], done: dict[int, int], feed: Feed) -> dict[int, kafka.Range]:
     """The offsets of each partition that are yet to be archived. Raises JobError where the topic has already lost some."""
     ranges = {}
     for partition, each in held.items():
-        start = archived.get(partition, each.start)
+        start = done.get(partition, each.start)
         if start < each.start:
             raise JobError(
                 f"topic {feed.topic}, partition {partition}: offsets {start} to {each.start - 1} were deleted before they were "
@@ -51,36 +84,28 @@ def pending(held: dict[int, kafka.Range], archived: dict[int, int], feed: Feed) 
     return ranges
 
 
-def history_rows(readings: DataFrame, feed: Feed) -> DataFrame:
-    """One row for each (ServiceName, Timestamp), that of the latest offset, with its local Date."""
-    latest = readings.groupBy("ServiceName", "Timestamp").agg(
-        F.max_by(F.struct("Value", "KafkaPartition", "KafkaOffset"), F.col("KafkaOffset")).alias("_latest")
-    )
-    date = calendar.local_date(calendar.wall_clock(F.col("Timestamp"), feed.timezone))
-    return latest.select("ServiceName", "Timestamp", "_latest.*", date.alias("Date"))
+def steps(ranges: dict[int, kafka.Range], most: int) -> list[dict[int, kafka.Range]]:
+    """The ranges cut into steps of at most about `most` records, all partitions advancing alike, as time does in them."""
+    waiting = _size(ranges)
+    count = -(-waiting // most)
+
+    def cut(each: kafka.Range, number: int) -> int:
+        return each.start + (each.end - each.start) * number // count
+
+    return [
+        {partition: kafka.Range(cut(each, number), cut(each, number + 1)) for partition, each in ranges.items()}
+        for number in range(count)
+    ]
 
 
-def _archived(table: lake.Table) -> dict[int, int]:
-    noted = next((commit.note["offsets"] for commit in table.commits() if "offsets" in commit.note), {})
-    return {int(partition): end for partition, end in noted.items()}
+def archived(table: lake.Table) -> dict[int, int]:
+    """The offset up to which each partition is archived."""
+    newest = table.newest("offsets")
+    return {int(partition): end for partition, end in newest.note["offsets"].items()} if newest else {}
 
 
-def _write(session: SparkSession, table: lake.Table, rows: DataFrame, note: dict) -> None:
-    if table.version() < 0:
-        table.append(rows.repartition("Date").sortWithinPartitions("Date", "ServiceName", "Timestamp"), note, partition_by="Date")
-        return
-    rows = rows.cache()
-    dates = [row.Date for row in rows.select("Date").distinct().collect()]
-    touched = ", ".join(f"DATE'{date.isoformat()}'" for date in sorted(dates)) or "NULL"
-    rows.createOrReplaceTempView("arrived")
-    with table.noting(session, note):
-        session.sql(f"""
-            MERGE INTO {table.sql} AS kept USING arrived
-            ON kept.Date IN ({touched}) AND kept.Date = arrived.Date
-               AND kept.ServiceName = arrived.ServiceName AND kept.Timestamp = arrived.Timestamp
-            WHEN MATCHED AND arrived.KafkaOffset > kept.KafkaOffset THEN UPDATE SET *
-            WHEN NOT MATCHED THEN INSERT *
-        """)
+def _size(ranges: dict[int, kafka.Range]) -> int:
+    return sum(each.end - each.start for each in ranges.values())
 
 
 if __name__ == "__main__":

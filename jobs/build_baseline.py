@@ -1,38 +1,80 @@
 """Build a baseline candidate: history/<feed> to baseline_candidate/<feed>, one commit. The baseline in force is not touched.
 
-A candidate is made from the last four dates of each day type before `--as-of`, that date excluded.
+A candidate is made from the last four dates of each day type before `--as-of`. Only day types whose inputs are others than those
+of the candidate before are computed: another set of dates, other rows in one of them, another declaration, another formula. The
+rest stays as it is, so the candidate is what a full rebuild would give, at the cost of what changed.
 """
 
 import datetime as dt
-
-from pyspark.sql import functions as F
+import hashlib
+import json
+from pathlib import Path
 
 from contracts.feeds import Feed
 from jobs import lake, settings, spark
 from jobs.settings import JobError, Platform
-from jobs.transforms import baseline
+from jobs.transforms import baseline, calendar, growth
+
+FORMULAS = (baseline, calendar, growth)
 
 
 def main(platform: Platform) -> None:
     arguments = settings.parser(__doc__)
     settings.add_run_id(arguments)
     arguments.add_argument("--as-of", type=settings.iso_date, help="local date that the baseline is for (default: today)")
+    arguments.add_argument("--full", action="store_true", help="compute every day type, whatever has changed")
     options = arguments.parse_args()
     feed: Feed = options.feed
     as_of = options.as_of or dt.datetime.now(feed.zone).date()
-    dates = feed.baseline_dates(as_of)
-    history = lake.history(platform, feed)
-    if history.version() < 0:
+    history, table = lake.history(platform, feed), lake.candidate(platform, feed)
+    version = history.version()
+    if version < 0:
         raise JobError(f"history/{feed.table} does not exist; archive the feed first (jobs/archive.py --feed {feed.name})")
-    if history.dates().isdisjoint(dates):
+    wanted = inputs(feed, as_of, history.parts(version))
+    if not wanted:
+        dates = sorted(date for dates in feed.baseline_dates(as_of).values() for date in dates)
         raise JobError(f"history/{feed.table} has no reading of any of the dates that count, {dates[0]} to {dates[-1]}")
+    held = {} if options.full else _held(table)
+    stale = sorted(day_type for day_type in wanted.keys() | held.keys() if wanted.get(day_type) != held.get(day_type))
+    note = {"run_id": options.run_id, "as_of": as_of.isoformat(), "history_version": version, "inputs": wanted}
+    if stale:
+        _build(platform, feed, as_of, [int(day_type) for day_type in stale], note, whole=not held)
+    else:
+        table.remark(note)
+    done = f"day types {', '.join(stale)} computed" if stale else "nothing has changed"
+    print(f"baseline_candidate/{feed.table}: version {table.version()} as of {as_of}, {done}", flush=True)
+
+
+def inputs(feed: Feed, as_of: dt.date, parts: dict[str, str]) -> dict[str, str]:
+    """By day type (as text), a digest of all that its rows are made from; day types without a reading are left out.
+
+    parts: the dates that history holds, each with its fingerprint.
+    """
+    formula = [hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest() for module in FORMULAS]
+    declared = [feed.timezone, feed.interval_seconds, feed.spread_windows, feed.growth]
+    digests = {}
+    for day_type, dates in feed.baseline_dates(as_of).items():
+        held = {date.isoformat(): parts[date.isoformat()] for date in dates if date.isoformat() in parts}
+        if held:
+            digests[str(day_type)] = hashlib.sha256(json.dumps([formula, declared, held]).encode()).hexdigest()[:16]
+    return digests
+
+
+def _held(table: lake.Table) -> dict[str, str]:
+    """The inputs that the newest candidate's rows were made from; none are known where somebody else has written to it since."""
+    newest = table.newest("inputs")
+    return newest.note["inputs"] if newest and table.parts(newest.version) == table.parts() else {}
+
+
+def _build(platform: Platform, feed: Feed, as_of: dt.date, day_types: list[int], note: dict, whole: bool) -> None:
+    by_type = feed.baseline_dates(as_of)
+    dates = sorted(date for day_type in day_types for date in by_type[day_type])
+    print(f"history/{feed.table}: reading {len(dates)} dates, {dates[0]} to {dates[-1]}", flush=True)
     session = spark.session(f"build_baseline {feed.name}", platform)
-    rows = history.read(session).where(F.col("Date").isin(dates))
-    placed = baseline.readings_by_slot(rows, feed.timezone, feed.interval_seconds, feed.holiday_dates(dates[0], as_of))
-    packed = baseline.build(placed, feed.slots, feed.spread_window_seconds // feed.interval_seconds)
-    table = lake.candidate(platform, feed)
-    table.overwrite(packed, {"run_id": options.run_id, "as_of": as_of.isoformat(), "history_version": history.version()})
-    print(f"baseline_candidate/{feed.table}: version {table.version()} as of {as_of}", flush=True)
+    history, columns = lake.history(platform, feed), ["ServiceName", "Slot", "Value"]
+    runs = history.map_files(session, note["history_version"], dates, columns, baseline.pack, baseline.RUNS)
+    packed = baseline.build(runs, feed.holiday_dates(dates[0], as_of), feed.slots, feed.spread_windows, feed.growth)
+    lake.candidate(platform, feed).replace(packed, range(1, 8) if whole else day_types, note)
 
 
 if __name__ == "__main__":

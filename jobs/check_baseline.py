@@ -1,18 +1,22 @@
 """The gate: Great Expectations decides whether a run's baseline candidate may be promoted. Exit code 1: refused.
 
-The suite is schemas/expectations/baseline.json; its parameters come from the feed's `gate`. Results are kept in the table
-gate_results and as Data Docs (HTML). A refused candidate leaves the baseline in force as it is.
+The suite is schemas/expectations/baseline.json; its parameters come from the feed's `gate`. An expectation of severity `warning`
+is told and kept, but refuses nothing. Results are kept in the table gate_results and as Data Docs (HTML). A refused candidate
+leaves the baseline in force as it is.
 """
 
 import datetime as dt
 import json
 import os
 
-from pyspark.sql import DataFrame, SparkSession
+import pandas as pd
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from contracts.feeds import SCHEMAS, Feed
 from jobs import lake, settings, spark
 from jobs.settings import JobError, Platform
+from jobs.transforms import baseline
 from jobs.transforms.profile import profile
 
 os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")  # must stand before the import: no usage statistics leave this machine
@@ -26,29 +30,45 @@ def main(platform: Platform) -> None:
     settings.add_run_id(arguments)
     options = arguments.parse_args()
     feed: Feed = options.feed
-    session = spark.session(f"check_baseline {feed.name}", platform)
-    version = _candidate_of(platform, feed, options.run_id)
-    candidate = lake.candidate(platform, feed).read(session, version)
-    in_force = lake.baseline(platform, feed)
-    compared = in_force.read(session) if in_force.version() >= 0 else candidate.limit(0)
+    candidate = _candidate_of(platform, feed, options.run_id)
     docs = f"{platform.lake}/data_docs/{feed.table}/{options.run_id}"
-    results = validate(profile(candidate, compared, feed.gate.moved_percent), feed, docs)
-    _keep(session, platform, feed, options.run_id, version, results, docs)
+    session = spark.session(f"check_baseline {feed.name}", platform)
+    results = validate(profiled(session, platform, feed, candidate), feed, docs)
+    _keep(platform, feed, options.run_id, candidate.version, results, docs)
     for each in results:
-        print(f"{'passed' if each['success'] else 'FAILED'}  {each['expectation']}", flush=True)
-    failed = [each for each in results if not each["success"]]
-    for each in failed:
-        print(f"FAILED  {each['expectation']}: {each['notes']} Observed: {each['observed']}", flush=True)
-        for row in each["sample"]:
-            print(f"        {json.dumps(row)}", flush=True)
-    if failed:
-        names = "; ".join(each["expectation"] for each in failed)
-        refused = f"gate refused candidate {version} of {feed.name}, the baseline in force is unchanged"
-        raise JobError(f"{refused}: {names}. Data Docs: {docs}/index.html")
+        print(f"{_verdict(each)}  {each['expectation']}", flush=True)
+    for each in results:
+        if not each["success"]:
+            print(f"{_verdict(each)}  {each['expectation']}: {each['notes']} Observed: {each['observed']}", flush=True)
+            for row in each["sample"]:
+                print(f"        {json.dumps(row)}", flush=True)
+    refusing = [each["expectation"] for each in results if refuses(each)]
+    if refusing:
+        refused = f"gate refused candidate {candidate.version} of {feed.name}, the baseline in force is unchanged"
+        raise JobError(f"{refused}: {'; '.join(refusing)}. Data Docs: {docs}/index.html")
 
 
-def validate(profiled: DataFrame, feed: Feed, docs: str) -> list[dict]:
-    """Every expectation of the suite on that profile: expectation, notes, success, observed and a sample of the rows at fault."""
+def profiled(session: SparkSession, platform: Platform, feed: Feed, candidate: lake.Commit) -> pd.DataFrame:
+    """The figures of every service and day type (see `transforms.profile`), from one pass over the candidate.
+
+    What is in force is read only where the candidate is made from other inputs: elsewhere the two are the same.
+    """
+    as_of = dt.date.fromisoformat(candidate.note["as_of"])
+    in_force, wanted = lake.baseline(platform, feed), candidate.note["inputs"]
+    promoted = in_force.newest("inputs")
+    held = promoted.note["inputs"] if promoted else {}
+    changed = [int(each) for each in wanted.keys() | held.keys() if wanted.get(each) != held.get(each)]
+    new = lake.candidate(platform, feed).read(session, candidate.version)
+    old = in_force.read(session).where(F.col("DayType").isin(changed)) if in_force.version() >= 0 else new.limit(0)
+    last = as_of - dt.timedelta(days=1)
+    history, columns = lake.history(platform, feed), ["ServiceName", "Slot", "Value"]
+    runs = history.map_files(session, candidate.note["history_version"], [last], columns, baseline.pack, baseline.RUNS)
+    last_day = baseline.by_day_type(runs, feed.holiday_dates(last, last))
+    return profile(new, old, last_day, as_of, feed.slots, feed.gate.moved_percent).toArrow().to_pandas()
+
+
+def validate(figures: pd.DataFrame, feed: Feed, docs: str) -> list[dict]:
+    """Every expectation of the suite on those figures: with severity, notes, success, what was observed, rows at fault."""
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False}
     store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": docs}
@@ -56,7 +76,7 @@ def validate(profiled: DataFrame, feed: Feed, docs: str) -> list[dict]:
     context.add_data_docs_site(site_name="gate", site_config=site)
     suite = gx.ExpectationSuite(**json.loads((SCHEMAS / "expectations" / "baseline.json").read_text()))
     context.suites.add(suite)
-    asset = context.data_sources.add_spark(name="spark").add_dataframe_asset(name=feed.name)
+    asset = context.data_sources.add_pandas(name="pandas").add_dataframe_asset(name=feed.name)
     batch = asset.add_batch_definition_whole_dataframe("profile")
     definition = context.validation_definitions.add(gx.ValidationDefinition(name=feed.name, data=batch, suite=suite))
     checkpoint = context.checkpoints.add(
@@ -67,10 +87,19 @@ def validate(profiled: DataFrame, feed: Feed, docs: str) -> list[dict]:
             result_format={"result_format": "COMPLETE", "unexpected_index_column_names": ["ServiceName", "DayType"]},
         )
     )
-    parameters = {"slots": [feed.slots], "covered_share": feed.gate.covered_share, "moved_share": feed.gate.moved_share}
-    outcome = checkpoint.run(batch_parameters={"dataframe": profiled.cache()}, expectation_parameters=parameters)
+    parameters = feed.gate.model_dump() | {"slots": [feed.slots]}
+    outcome = checkpoint.run(batch_parameters={"dataframe": figures}, expectation_parameters=parameters)
     (run,) = outcome.run_results.values()
     return [_summary(each.to_json_dict()) for each in run.results]
+
+
+def refuses(result: dict) -> bool:
+    """Whether a failed expectation keeps the candidate from promotion; a warning does not."""
+    return not result["success"] and result["severity"] != "warning"
+
+
+def _verdict(result: dict) -> str:
+    return "passed " if result["success"] else "FAILED " if refuses(result) else "warning"
 
 
 def _summary(result: dict) -> dict:
@@ -80,6 +109,7 @@ def _summary(result: dict) -> dict:
     at_fault = f"{found.get('unexpected_count')} rows at fault"
     return {
         "expectation": f"{config['type']}({', '.join(f'{name}={value}' for name, value in kwargs.items())})",
+        "severity": config.get("severity") or "critical",
         "notes": config["meta"]["notes"],
         "success": result["success"],
         "observed": broken or found.get("observed_value", at_fault),
@@ -87,22 +117,25 @@ def _summary(result: dict) -> dict:
     }
 
 
-def _candidate_of(platform: Platform, feed: Feed, run_id: str) -> int:
+def _candidate_of(platform: Platform, feed: Feed, run_id: str) -> lake.Commit:
     commits = lake.candidate(platform, feed).commits()
-    found = next((commit.version for commit in commits if commit.note.get("run_id") == run_id), None)
+    found = next((commit for commit in commits if commit.note.get("run_id") == run_id), None)
     if found is None:
         raise JobError(f"baseline_candidate/{feed.table} holds none of run {run_id}; run jobs/build_baseline.py first")
     return found
 
 
-def _keep(
-    session: SparkSession, platform: Platform, feed: Feed, run_id: str, version: int, results: list[dict], docs: str
-) -> None:
-    success = all(each["success"] for each in results)
-    row = (feed.name, run_id, version, dt.datetime.now(dt.UTC), success, json.dumps(results), docs)
-    identity = "Feed string, RunId string, CandidateVersion long, CheckedAt timestamp"
-    schema = f"{identity}, Success boolean, Results string, DocsPath string"
-    lake.gate_results(platform).append(session.createDataFrame([row], schema), {"run_id": run_id})
+def _keep(platform: Platform, feed: Feed, run_id: str, version: int, results: list[dict], docs: str) -> None:
+    row = {
+        "Feed": feed.name,
+        "RunId": run_id,
+        "CandidateVersion": version,
+        "CheckedAt": dt.datetime.now(dt.UTC),
+        "Success": not any(refuses(each) for each in results),
+        "Results": json.dumps(results),
+        "DocsPath": docs,
+    }
+    lake.gate_results(platform).add([row], {"run_id": run_id})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """Kafka and the registry as the jobs meet them: writer schemas, offset ranges, reader and writer options."""
 
+import datetime as dt
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import httpx2  # what confluent-kafka's registry client speaks, and raises where nobody answers
@@ -52,17 +55,32 @@ class Registry:
 
 def available(platform: Platform, topic: str) -> dict[int, Range]:
     """The offsets that a topic holds now, by partition. Raises JobError where the topic or the broker is missing."""
+    with _consumer(platform, topic) as (consumer, partitions):
+        return {p: Range(*consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=20)) for p in partitions}
+
+
+def offsets_since(platform: Platform, topic: str, moment: dt.datetime) -> dict[int, int]:
+    """By partition, the first offset that was appended at that moment or later; where there is none, the end."""
+    with _consumer(platform, topic) as (consumer, partitions):
+        wanted = [TopicPartition(topic, p, int(moment.timestamp() * 1000)) for p in partitions]
+        found = {each.partition: each.offset for each in consumer.offsets_for_times(wanted, timeout=20)}
+        ends = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=20)[1] for p in partitions}
+        return {p: offset if offset >= 0 else ends[p] for p, offset in found.items()}
+
+
+@contextmanager
+def _consumer(platform: Platform, topic: str) -> Iterator[tuple[Consumer, list[int]]]:
+    """A consumer that belongs to no group's business, and the topic's partitions."""
     consumer = Consumer({"bootstrap.servers": platform.kafka, "group.id": "sundial-archive", "enable.auto.commit": False})
     try:
         found = consumer.list_topics(topic, timeout=20).topics[topic]
         if found.error:
             raise JobError(f"topic {topic}: {found.error.str()}; `sundial up` creates the topics of every declared feed")
-        marks = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=20) for p in found.partitions}
+        yield consumer, sorted(found.partitions)
     except KafkaException as error:
         raise JobError(f"Kafka at {platform.kafka}: {error.args[0].str()}") from error
     finally:
         consumer.close()
-    return {partition: Range(*mark) for partition, mark in marks.items()}
 
 
 def read_ranges(spark: SparkSession, platform: Platform, topic: str, ranges: dict[int, Range]) -> DataFrame:

@@ -1,22 +1,29 @@
 """The Delta tables of the lake: where they are, what their commits say of themselves, and how they are written.
 
-Rows go through Spark. A table's log (versions, commit notes) is read by delta-rs, which needs no Spark job for it.
+Rows that are computed go through Spark. A table's log (versions, notes, files), and acts that only move what is there already
+(promotion, rollback, upkeep), go through delta-rs: they need no Spark job.
 """
 
 import datetime as dt
+import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 import deltalake
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from deltalake.exceptions import TableNotFoundError
+from pyarrow.fs import FileSystem
 from pyspark.sql import DataFrame, SparkSession
 
 from contracts.feeds import Feed
 from jobs.settings import Platform
 
-_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
+ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+BATCH_ROWS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -29,75 +36,138 @@ class Commit:
 
 @dataclass(frozen=True)
 class Table:
-    """A Delta table of the lake, whether it exists yet or not."""
+    """A Delta table of the lake, whether it exists yet or not. `partition` is the column that its files are parted by."""
 
     path: str
-
-    @property
-    def sql(self) -> str:
-        """The table's name in SQL."""
-        return f"delta.`{self.path}`"
+    partition: str | None = None
 
     def version(self) -> int:
         """The newest version; -1 while the table does not exist."""
-        log = self._log()
+        log = self.log()
         return -1 if log is None else log.version()
 
     def commits(self, limit: int | None = None) -> list[Commit]:
         """Commits, newest first; those of others (compaction, vacuum) have an empty note."""
-        log = self._log()
+        log = self.log()
         if log is None:
             return []
         return [Commit(entry["version"], json.loads(entry.get("userMetadata") or "{}")) for entry in log.history(limit)]
 
-    def dates(self) -> set[dt.date]:
-        """The dates that a table partitioned by Date holds rows of."""
-        log = deltalake.DeltaTable(self.path)
-        return {dt.date.fromisoformat(partition["Date"]) for partition in log.partitions()}
+    def newest(self, *fields: str) -> Commit | None:
+        """The newest commit whose note has all these fields."""
+        return next((commit for commit in self.commits() if all(field in commit.note for field in fields)), None)
+
+    def parts(self, version: int | None = None) -> dict[str, str]:
+        """Each value of the partition column with a fingerprint of the files that hold its rows."""
+        log = self.log(version)
+        files: dict[str, list[str]] = {}
+        if log is not None:
+            found = log.get_add_actions(flatten=True)
+            values = found.column(f"partition.{self.partition}").to_pylist()
+            for value, path in zip(values, found.column("path").to_pylist(), strict=True):
+                files.setdefault(str(value), []).append(path)
+        return {value: hashlib.sha256("\n".join(sorted(paths)).encode()).hexdigest()[:16] for value, paths in files.items()}
 
     def read(self, spark: SparkSession, version: int | None = None) -> DataFrame:
+        """All rows as of a version, by default the newest."""
         reader = spark.read.format("delta")
         return (reader if version is None else reader.option("versionAsOf", version)).load(self.path)
 
-    def overwrite(self, rows: DataFrame, note: dict) -> None:
-        """All rows replaced in one commit that carries the note."""
-        self._writer(rows, note).mode("overwrite").option("overwriteSchema", "true").save(self.path)
+    def map_files(
+        self, spark: SparkSession, version: int, values: Iterable, columns: list[str], function: ArrowFunction, schema: str
+    ) -> DataFrame:
+        """What `function` makes of the rows of these partitions: of an iterator over Arrow batches another, of that schema.
 
-    def append(self, rows: DataFrame, note: dict, partition_by: str | None = None) -> None:
-        """Rows added in one commit that carries the note."""
-        writer = self._writer(rows, note).mode("append")
-        (writer.partitionBy(partition_by) if partition_by else writer).save(self.path)
+        Each file is read by the task that works on it, as columns, with the partition's column at the end; texts come as
+        dictionaries. No row passes through the JVM, which costs more than all the arithmetic that numpy does on it.
+        """
+        wanted = {str(value) for value in values}
+        found = self.log(version).get_add_actions(flatten=True)
+        parts = [str(value) for value in found.column(f"partition.{self.partition}").to_pylist()]
+        paths = [f"{self.path}/{unquote(path)}" for path in found.column("path").to_pylist()]
+        files = [file for file in zip(paths, parts, strict=True) if file[1] in wanted]
+        name, kind = self.partition, pa.date32() if self.partition == "Date" else pa.int32()
 
-    @contextmanager
-    def noting(self, spark: SparkSession, note: dict) -> Iterator[None]:
-        """SQL statements inside commit with the note."""
-        spark.conf.set(_NOTE, json.dumps(note))
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for path, part in ((row["Path"], row["Part"]) for batch in batches for row in batch.to_pylist()):
+                system, path = FileSystem.from_uri(path)
+                with system.open_input_file(path) as source:
+                    file = pq.ParquetFile(source, read_dictionary=columns)
+                    value = pa.scalar(part).cast(kind)
+                    for batch in file.iter_batches(BATCH_ROWS, columns=columns):
+                        yield batch.append_column(name, pa.repeat(value, batch.num_rows))
+
+        return spark.createDataFrame(files, "Path string, Part string").mapInArrow(
+            lambda batches: function(read(batches)), schema
+        )
+
+    def add(self, rows: list[dict], note: dict) -> None:
+        """A few rows added in one commit that carries the note, without Spark."""
+        deltalake.write_deltalake(self.path, pa.Table.from_pylist(rows), mode="append", commit_properties=_properties(note))
+
+    def replace(self, rows: DataFrame, values: Iterable, note: dict, **options: str) -> None:
+        """The partitions of these values made to hold exactly these rows, in one commit that carries the note."""
+        writer = self._writer(rows, note).mode("overwrite").options(**options)
+        if self.version() >= 0:
+            writer = writer.option("replaceWhere", self._among(values))
+        writer.save(self.path)
+
+    def copy(self, source: "Table", version: int, values: Iterable, note: dict) -> None:
+        """As `replace`, the rows being those of another table of the same shape at that version. Streams them, without Spark."""
+        log = source.log(version)
+        rows = log.to_pyarrow_dataset().scanner(filter=ds.field(self.partition).isin(list(values))).to_reader()
+        predicate = self._among(values) if self.version() >= 0 else None
+        deltalake.write_deltalake(
+            self.path,
+            rows,
+            mode="overwrite",
+            predicate=predicate,
+            partition_by=[self.partition],
+            commit_properties=_properties(note),
+        )
+
+    def restore(self, version: int, note: dict) -> None:
+        """The rows of an older version again, as a new commit that carries the note; no data is moved."""
+        self.log().restore(version, commit_properties=_properties(note))
+
+    def remark(self, note: dict) -> None:
+        """A commit that changes no row and carries the note."""
+        log = self.log()
+        parts = log.metadata().partition_columns
+        log.create_write_transaction([], "append", log.schema(), parts, commit_properties=_properties(note))
+
+    def log(self, version: int | None = None) -> deltalake.DeltaTable | None:
+        """The table as delta-rs sees it; None while it does not exist."""
         try:
-            yield
-        finally:
-            spark.conf.unset(_NOTE)
-
-    def _writer(self, rows: DataFrame, note: dict):
-        return rows.write.format("delta").option("userMetadata", json.dumps(note))
-
-    def _log(self) -> deltalake.DeltaTable | None:
-        try:
-            return deltalake.DeltaTable(self.path)
+            return deltalake.DeltaTable(self.path, version=version)
         except TableNotFoundError:
             return None
 
+    def _writer(self, rows: DataFrame, note: dict):
+        writer = rows.write.format("delta").option("userMetadata", json.dumps(note))
+        return writer.partitionBy(self.partition) if self.partition else writer
+
+    def _among(self, values: Iterable) -> str:
+        """SQL that holds for the rows of these partitions."""
+        literals = [f"DATE'{each.isoformat()}'" if isinstance(each, dt.date) else str(int(each)) for each in sorted(values)]
+        return f"{self.partition} IN ({', '.join(literals)})" if literals else "false"
+
 
 def history(platform: Platform, feed: Feed) -> Table:
-    return Table(f"{platform.lake}/history/{feed.table}")
+    return Table(f"{platform.lake}/history/{feed.table}", "Date")
 
 
 def candidate(platform: Platform, feed: Feed) -> Table:
-    return Table(f"{platform.lake}/baseline_candidate/{feed.table}")
+    return Table(f"{platform.lake}/baseline_candidate/{feed.table}", "DayType")
 
 
 def baseline(platform: Platform, feed: Feed) -> Table:
-    return Table(f"{platform.lake}/baseline/{feed.table}")
+    return Table(f"{platform.lake}/baseline/{feed.table}", "DayType")
 
 
 def gate_results(platform: Platform) -> Table:
     return Table(f"{platform.lake}/gate_results")
+
+
+def _properties(note: dict) -> deltalake.CommitProperties:
+    return deltalake.CommitProperties(custom_metadata={"userMetadata": json.dumps(note)})

@@ -1,43 +1,75 @@
-"""Promote the candidate that passed the gate in this run: one atomic commit on baseline/<feed>, which names the candidate."""
+"""Promote the candidate that passed the gate in this run: one atomic commit on baseline/<feed>, which names the candidate.
+
+A candidate that the gate refused can be promoted by a person (`--approved-by`, with the reason); the commit says so. A candidate
+for an earlier night than the one in force, as a backfill makes them, stays a candidate. No Spark session is started.
+"""
 
 import datetime as dt
 
-from pyspark.sql import functions as F
+import pyarrow.dataset as ds
 
-from jobs import lake, settings, spark
+from contracts.feeds import Feed
+from jobs import lake, settings
 from jobs.settings import JobError, Platform
 
 
 def main(platform: Platform) -> None:
     arguments = settings.parser(__doc__)
     settings.add_run_id(arguments)
-    arguments.add_argument("--by", required=True, help="who promotes: a person, or the scheduler")
+    arguments.add_argument("--by", required=True, type=settings.line, help="who promotes: a person, or the scheduler")
+    arguments.add_argument("--approved-by", type=settings.line, help="who approves a candidate that the gate refused")
+    arguments.add_argument("--reason", type=settings.line, help="why it is approved nevertheless; required with --approved-by")
     options = arguments.parse_args()
+    if options.approved_by and not (options.reason or "").strip():
+        raise JobError("--approved-by needs a --reason")
     feed, run_id = options.feed, options.run_id
-    table = lake.baseline(platform, feed)
+    table, candidate = lake.baseline(platform, feed), lake.candidate(platform, feed)
     if any(commit.note.get("run_id") == run_id for commit in table.commits()):
         print(f"baseline/{feed.table}: run {run_id} is promoted already", flush=True)
         return
-    session = spark.session(f"promote_baseline {feed.name}", platform)
-    version = _passed(session, platform, feed.name, run_id)
-    note = {"candidate_version": version, "run_id": run_id, "gate": True, "by": options.by, "reason": "passed the gate"}
-    candidate = lake.candidate(platform, feed).read(session, version)
-    table.overwrite(candidate, note | {"at": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")})
+    version, passed = _checked(platform, feed, run_id)
+    if not passed and not options.approved_by:
+        raise JobError(f"run {run_id} of {feed.name}: the gate refused candidate {version}; a person may approve it")
+    built = next(commit.note for commit in candidate.commits() if commit.version == version)
+    in_force = table.newest("inputs")
+    if in_force and built["as_of"] < in_force.note["as_of"]:
+        newer = f"version {in_force.version}, as of {in_force.note['as_of']}, is in force"
+        print(f"baseline/{feed.table}: {newer}; candidate {version}, as of {built['as_of']}, stays one", flush=True)
+        return
+    note = {
+        "candidate_version": version,
+        "run_id": run_id,
+        "as_of": built["as_of"],
+        "gate": passed,
+        "by": options.by if passed else options.approved_by,
+        "reason": "passed the gate" if passed else options.reason,
+        "at": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
+        "inputs": built["inputs"],
+    }
+    _promote(table, candidate, version, built["inputs"], in_force.note["inputs"] if in_force else {}, note)
     print(f"baseline/{feed.table}: version {table.version()} is in force, from candidate {version}", flush=True)
 
 
-def _passed(session, platform: Platform, feed_name: str, run_id: str) -> int:
-    """Version of the candidate that the gate let pass in that run."""
-    results = lake.gate_results(platform)
-    if results.version() < 0:
-        raise JobError(f"no candidate of {feed_name} was ever checked; run jobs/check_baseline.py first")
-    of_run = (F.col("Feed") == feed_name) & (F.col("RunId") == run_id)
-    newest = results.read(session).where(of_run).orderBy(F.col("CheckedAt").desc()).first()
-    if newest is None:
-        raise JobError(f"run {run_id} of {feed_name} has no gate result; run jobs/check_baseline.py --run-id {run_id} first")
-    if not newest.Success:
-        raise JobError(f"run {run_id} of {feed_name}: the gate refused candidate {newest.CandidateVersion}")
-    return newest.CandidateVersion
+def _promote(table: lake.Table, candidate: lake.Table, version: int, wanted: dict, held: dict, note: dict) -> None:
+    """Only day types made from other inputs are copied: the rest of the candidate is what is in force."""
+    day_types = sorted(int(each) for each in wanted.keys() | held.keys() if wanted.get(each) != held.get(each))
+    if held and not day_types:
+        table.remark(note)
+    else:
+        table.copy(candidate, version, day_types if held else range(1, 8), note)
+
+
+def _checked(platform: Platform, feed: Feed, run_id: str) -> tuple[int, bool]:
+    """Version of the candidate that the gate judged last in that run, and whether it passed."""
+    log = lake.gate_results(platform).log()
+    if log is None:
+        raise JobError(f"no candidate of {feed.name} was ever checked; run jobs/check_baseline.py first")
+    of_run = (ds.field("Feed") == feed.name) & (ds.field("RunId") == run_id)
+    columns = ["CheckedAt", "CandidateVersion", "Success"]
+    results = log.to_pyarrow_dataset().to_table(columns=columns, filter=of_run).sort_by([("CheckedAt", "descending")]).to_pylist()
+    if not results:
+        raise JobError(f"run {run_id} of {feed.name} has no gate result; run jobs/check_baseline.py --run-id {run_id} first")
+    return results[0]["CandidateVersion"], results[0]["Success"]
 
 
 if __name__ == "__main__":

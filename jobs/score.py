@@ -153,12 +153,12 @@ def _after_failure(error: StreamingQueryException | None, feed: Feed, registry: 
 
 def baseline_of(session: SparkSession, platform: Platform, feed: Feed, plan: Plan) -> DataFrame:
     """The planned version of the baseline, only what scoring needs of it, in memory; without rows while none is in force."""
-    columns = "ServiceName string, DayType int, Last4Avg array<double>, Spread array<double>"
+    columns = "ServiceName string, DayType int, Last4Avg array<double>, Spread array<double>, Growth double"
     if plan.baseline_version < 0:
         return session.createDataFrame([], columns)
     whole = lake.baseline(platform, feed).read(session, plan.baseline_version)
     cut = whole if whole.count() * feed.slots <= BROADCAST_WHOLE else whole.where(F.col("DayType").isin(*plan.day_types))
-    ready = cut.select("ServiceName", "DayType", "Last4Avg", "Spread").coalesce(1).cache()
+    ready = cut.select("ServiceName", "DayType", "Last4Avg", "Spread", "Growth").coalesce(1).cache()
     ready.count()
     return ready
 

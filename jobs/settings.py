@@ -40,6 +40,11 @@ def submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
+def python_workers_are_as_this() -> None:
+    """Have Spark start its Python workers with this very interpreter, unless the environment names another."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
 def parser(description: str) -> argparse.ArgumentParser:
     """The command line that all jobs share: `--feed`."""
     arguments = argparse.ArgumentParser(description=description)
@@ -48,7 +53,7 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 
 def add_run_id(arguments: argparse.ArgumentParser) -> None:
-    arguments.add_argument("--run-id", required=True, type=_run_id, help="names the nightly run in every table it writes")
+    arguments.add_argument("--run-id", required=True, type=_run_id, help="names the run in every table it writes")
 
 
 def iso_date(text: str) -> dt.date:
@@ -56,6 +61,19 @@ def iso_date(text: str) -> dt.date:
         return dt.date.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no date like 2026-11-21") from None
+
+
+def line(text: str) -> str:
+    """One printable line, for reasons that are kept."""
+    if len(text) > 500 or not text.isprintable():
+        raise argparse.ArgumentTypeError("must be one line of at most 500 printable characters")
+    return text
+
+
+def positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above zero")
+    return int(text)
 
 
 def run(job) -> NoReturn:

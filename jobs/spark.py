@@ -32,6 +32,7 @@ def _settings(platform: Platform) -> dict[str, str]:
     if conf.get("spark.master", _submitted_master()).startswith("local"):
         # Driver and executor are one process: nothing of it need be reached from another machine.
         conf |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+        settings.python_workers_are_as_this()
     return conf
 
 

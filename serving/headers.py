@@ -18,7 +18,7 @@ HEADERS = {
 
 
 class SecurityHeaders:
-    """Adds HEADERS to every answer; answers are not to be cached unless they say so, and files are to be asked for anew."""
+    """Adds HEADERS to every answer that does not bring its own; answers are not to be cached, files are to be asked for anew."""
 
     def __init__(self, app: ASGIApp):
         self._app = app
@@ -32,7 +32,7 @@ class SecurityHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
-                    headers[name] = value
+                    headers.setdefault(name, value)
                 files = scope["path"] == "/" or scope["path"].startswith("/static/")
                 headers.setdefault("Cache-Control", "no-cache" if files else "no-store")
             await send(message)

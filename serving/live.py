@@ -162,7 +162,6 @@ class Live:
                 log.warning("%s: %s", message.topic(), message.error().str())
             return None
         feed, record = self._topics[message.topic()]
-        self.state.records += 1
         try:
             if message.value() is None:
                 self._forget(feed, record, message.key())
@@ -170,6 +169,8 @@ class Live:
             return self._keep(feed, record, self._decoded(message, record))
         except Undecodable as error:
             self._count(message, str(error))
+        finally:
+            self.state.records += 1  # only now: who sees it counted finds it in memory
         return None
 
     def _decoded(self, message: Message, record: str) -> dict:
@@ -188,7 +189,7 @@ class Live:
 
     def _keep(self, feed: Feed, record: str, row: dict) -> Event:
         at, service = round(row["Timestamp"].timestamp() * 1000), row["ServiceName"]
-        common = (at, row["Value"], row["Last4Avg"], row["Spread"], row["PredictedPct"])
+        common = (at, row["Value"], row["Expected"], row["Spread"], row["PredictedPct"])
         if record == "scored":
             reading = Reading(*common, row["Anomalous"], row["BaselineVersion"])
             self._memory.put_reading(feed.name, service, reading)

@@ -16,7 +16,7 @@ class Reading:
 
     at: int
     value: int
-    last4avg: float | None
+    expected: float | None
     spread: float | None
     pct: float | None
     anomalous: bool
@@ -30,7 +30,7 @@ class Anomaly:
     service: str
     at: int
     value: int
-    last4avg: float
+    expected: float
     spread: float | None
     pct: float | None
     baseline_version: int
@@ -47,7 +47,7 @@ class Series:
     def put(self, reading: Reading) -> None:
         row = (
             reading.value,
-            _packed(reading.last4avg),
+            _packed(reading.expected),
             _packed(reading.spread),
             _packed(reading.pct),
             reading.anomalous,
@@ -84,8 +84,8 @@ class Series:
             column.pop(index)
 
     def _reading(self, index: int) -> Reading:
-        value, last4avg, spread, pct, anomalous, version = (column[index] for column in self._columns)
-        return Reading(self.times[index], value, _unpacked(last4avg), _unpacked(spread), _unpacked(pct), bool(anomalous), version)
+        value, expected, spread, pct, anomalous, version = (column[index] for column in self._columns)
+        return Reading(self.times[index], value, _unpacked(expected), _unpacked(spread), _unpacked(pct), bool(anomalous), version)
 
 
 def _packed(number: float | None) -> float:

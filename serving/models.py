@@ -1,12 +1,15 @@
 """What the API answers, with units. Instants are ISO 8601 in UTC."""
 
 import datetime as dt
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
 At = Annotated[dt.datetime, Field(description="Start of the reporting interval, UTC.")]
-Expected = Annotated[float | None, Field(description="Last4Avg, in the unit of the value; null: no baseline for this slot.")]
+Expected = Annotated[
+    float | None,
+    Field(description="What the baseline expects, Last4Avg times growth, in the unit of the value; null: no baseline here."),
+]
 Low = Annotated[float | None, Field(description="Lowest value that the feed's rule does not flag; null: no baseline.")]
 High = Annotated[float | None, Field(description="Highest value that the feed's rule does not flag; null: no baseline.")]
 Percent = Annotated[
@@ -105,38 +108,61 @@ class AnomalyInfo(BaseModel):
     at: At
     at_local: Annotated[dt.datetime, Field(description="The same instant with the offset of the feed's time zone.")]
     value: Annotated[int, Field(description="The reading, requests in the interval.")]
-    expected: Annotated[float, Field(description="Last4Avg, in the unit of the value.")]
+    expected: Annotated[float, Field(description="What the baseline expects, Last4Avg times growth, in the unit of the value.")]
     spread: Annotated[float | None, Field(description="Robust standard deviation, in the unit of the value.")]
     pct: Percent
     baseline_version: Version
 
 
 class PromotionInfo(BaseModel):
+    """A commit that changed the baseline in force. What it does not say of itself is null."""
+
     version: Annotated[int, Field(description="Delta version of the baseline table.")]
+    kind: Annotated[
+        Literal["promotion", "rollback", "write"],
+        Field(description="write: no promotion; somebody wrote the table without naming a candidate."),
+    ]
     promoted_at: dt.datetime
-    by: str | None
+    by: Annotated[str | None, Field(description="Who promoted, approved or rolled back.")]
     reason: str | None
-    gate: Annotated[bool | None, Field(description="Whether the gate passed the candidate; null: the commit does not say.")]
+    gate: Annotated[
+        bool | None, Field(description="Whether the gate passed the candidate; false: a person approved it nevertheless.")
+    ]
+    as_of: Annotated[dt.date | None, Field(description="The local date before which the baseline's dates lie.")]
     candidate_version: Annotated[int | None, Field(description="Delta version of the candidate that was promoted.")]
-    run_id: str | None
+    rolled_back_to: Annotated[int | None, Field(description="Version that a rollback put in force again; else null.")]
+    run_id: Annotated[str | None, Field(description="Run that promoted or rolled back.")]
 
 
 class Baseline(BaseModel):
+    version: Annotated[
+        int | None,
+        Field(description="Newest version of the table, as streams report it; upkeep raises it and changes nothing in force."),
+    ]
     in_force: Annotated[PromotionInfo | None, Field(description="Null: no baseline was promoted yet.")]
-    history: Annotated[list[PromotionInfo], Field(description="Promotions and rollbacks, newest first; the first is in force.")]
+    history: Annotated[
+        list[PromotionInfo], Field(description="What changed the baseline in force, newest first; the first is in force.")
+    ]
 
 
-class Expectation(BaseModel, extra="allow"):
+class Expectation(BaseModel):
     expectation: str
+    severity: Annotated[str, Field(description="critical: its failure refuses the candidate; warning: it refuses nothing.")]
+    notes: Annotated[str, Field(description="What it is about.")]
     success: bool
+    observed: Any
+    sample: Annotated[list[Any], Field(description="First rows at fault.")]
 
 
 class GateResultInfo(BaseModel):
     run_id: str
     candidate_version: int
     checked_at: dt.datetime
-    success: bool
-    expectations: Annotated[list[Expectation], Field(description="Each expectation with what was observed and sample rows.")]
+    success: Annotated[bool, Field(description="Whether it may be promoted: no expectation failed, but for warnings.")]
+    expectations: list[Expectation]
+    docs_url: Annotated[
+        str | None, Field(description="Path of Great Expectations' own report (Data Docs); null: there is none any more.")
+    ]
 
 
 class StreamInfo(BaseModel):

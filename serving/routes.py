@@ -1,54 +1,22 @@
-"""The HTTP API. Every identifier in a request is checked against what is declared or known before it is used."""
+"""The HTTP API."""
 
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from contracts.feeds import Feed
-from serving import models, series, streams
+from serving import data_docs, models, series, streams
+from serving.asked import NOT_FOUND, Count, Declared, Now, known_service, the_feed
 from serving.events import ANOMALY, SCORED, Event
 from serving.memory import Anomaly
 from serving.problems import ProblemError
 from serving.state import State
 
 router = APIRouter()
-PROBLEM = {"model": models.Problem, "content": {"application/problem+json": {}}}
-NOT_FOUND = {404: PROBLEM | {"description": "No such feed or service."}}
-
-
-def the_state(request: Request) -> State:
-    return request.app.state.sundial
-
-
-Now = Annotated[State, Depends(the_state)]
-
-
-def the_feed(feed: str, state: Now) -> Feed:
-    """The declared feed of that name."""
-    if feed not in state.feeds:
-        known = ", ".join(state.feeds)
-        remedy = f"Ask for one of: {known}. A feed is declared by a file under schemas/feeds/."
-        raise ProblemError(404, "unknown-feed", "No such feed", f"No feed {feed[:80]!r} is declared.", remedy)
-    return state.feeds[feed]
-
-
-Declared = Annotated[Feed, Depends(the_feed)]
-Count = Annotated[int, Query(ge=1, le=500, description="At most so many.")]
-
-
-def known_service(state: State, feed: Feed, service: str) -> str:
-    """The service, if live readings or the baseline in force know it."""
-    if service not in state.services(feed):
-        detail = f"Feed {feed.name} knows no service {service[:80]!r}."
-        remedy = (
-            f"GET /api/feeds/{feed.name}/services lists the known ones; a service is known once it was scored or has a baseline."
-        )
-        raise ProblemError(404, "unknown-service", "No such service", detail, remedy)
-    return service
 
 
 @router.get("/health", tags=["state"], summary="Whether serving works, and what it reads")
@@ -102,7 +70,7 @@ def services(feed: Declared, state: Now) -> list[models.ServiceInfo]:
                 name=name,
                 at=series.instant(reading.at) if reading else None,
                 value=reading.value if reading else None,
-                expected=reading.last4avg if reading else None,
+                expected=reading.expected if reading else None,
                 pct=reading.pct if reading else None,
                 anomalous=reading.anomalous if reading else None,
                 in_baseline=name in in_baseline,
@@ -149,12 +117,15 @@ def anomalies(
 @router.get("/api/feeds/{feed}/baseline", tags=["baseline"], summary="The baseline in force and its history", responses=NOT_FOUND)
 def baseline(feed: Declared, state: Now, limit: Count = 50) -> models.Baseline:
     history = [models.PromotionInfo(**asdict(each)) for each in state.tables.promotions(feed, limit)]
-    return models.Baseline(in_force=history[0] if history else None, history=history)
+    return models.Baseline(version=state.tables.version(feed), in_force=history[0] if history else None, history=history)
 
 
 @router.get("/api/feeds/{feed}/gate-results", tags=["baseline"], summary="What the gate found, newest first", responses=NOT_FOUND)
 def gate_results(feed: Declared, state: Now, limit: Count = 20) -> list[models.GateResultInfo]:
-    return [models.GateResultInfo(**asdict(each)) for each in state.tables.gate_results(feed, limit)]
+    return [
+        models.GateResultInfo(**asdict(each), docs_url=data_docs.url(state.settings.lake, feed, each.run_id))
+        for each in state.tables.gate_results(feed, limit)
+    ]
 
 
 @router.get("/api/streams", tags=["state"], summary="State of the running streams")
@@ -205,7 +176,7 @@ def _anomaly_info(feed: Feed, anomaly: Anomaly) -> models.AnomalyInfo:
         at=at,
         at_local=at.astimezone(feed.zone),
         value=anomaly.value,
-        expected=anomaly.last4avg,
+        expected=anomaly.expected,
         spread=anomaly.spread,
         pct=anomaly.pct,
         baseline_version=anomaly.baseline_version,

@@ -43,11 +43,11 @@ def series(
 
 
 def point(feed: Feed, reading: Reading) -> Point:
-    low, high = band(feed.rule, reading.last4avg, reading.spread) or (None, None)
+    low, high = band(feed.rule, reading.expected, reading.spread) or (None, None)
     return Point(
         at=instant(reading.at),
         value=reading.value,
-        expected=reading.last4avg,
+        expected=reading.expected,
         low=low,
         high=high,
         pct=reading.pct,
@@ -65,16 +65,18 @@ def expected(feed: Feed, arrays: ArraysOfDay, start: dt.datetime, until: dt.date
         if local.date() not in days:
             days[local.date()] = arrays(feed.day_type(local.date()))
         slot = (local.hour * 3600 + local.minute * 60 + local.second) // feed.interval_seconds
-        average, spread = _cell(days[local.date()], slot)
-        if average is not None:
-            low, high = band(feed.rule, average, spread) or (None, None)
-            yield number, ExpectedPoint(at=at, expected=average, low=low, high=high)
+        here, spread = _cell(days[local.date()], slot, feed.slots)
+        if here is not None:
+            low, high = band(feed.rule, here, spread) or (None, None)
+            yield number, ExpectedPoint(at=at, expected=here, low=low, high=high)
 
 
-def _cell(arrays: Arrays | None, slot: int) -> tuple[float | None, float | None]:
-    if arrays is None or slot >= len(arrays.last4avg):
+def _cell(arrays: Arrays | None, slot: int, slots: int) -> tuple[float | None, float | None]:
+    """What is expected of a slot, and the spread of the window of neighbouring slots that it lies in."""
+    if arrays is None or slot >= len(arrays.last4avg) or arrays.last4avg[slot] is None:
         return None, None
-    return arrays.last4avg[slot], arrays.spread[slot] if slot < len(arrays.spread) else None
+    spread = arrays.spread[slot * len(arrays.spread) // slots] if arrays.spread else None
+    return arrays.last4avg[slot] * arrays.growth, spread
 
 
 def instant(milliseconds: int) -> dt.datetime:

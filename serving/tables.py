@@ -5,37 +5,31 @@ import json
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from contracts.feeds import Feed
+from serving.promotions import Promotion, promotions
 
-CACHED_ARRAYS = 256  # (service, day type) pairs: 8,640 slots cost 140 kB
+CACHED_ARRAYS = 256  # (service, day type) pairs: 8,640 slots cost 280 kB
+HELD_GATE_RESULTS = 500
 FRESH_SECONDS = 1.0  # a promotion shows within this
 
-
-@dataclass(frozen=True)
-class Promotion:
-    """One commit that put a baseline in force."""
-
-    version: int
-    promoted_at: dt.datetime
-    by: str | None
-    reason: str | None
-    gate: bool | None
-    candidate_version: int | None
-    run_id: str | None
+Version = tuple[str, int]  # a table deleted and made anew counts its versions from zero again, under another id
 
 
 @dataclass(frozen=True)
 class Arrays:
-    """A service's baseline for one day type, by slot; None where there is none."""
+    """A service's baseline for one day type; None where there is none. What is expected of a slot is last4avg[slot] * growth."""
 
-    last4avg: list[float | None]
-    spread: list[float | None]
+    last4avg: list[float | None]  # by slot
+    spread: list[float | None]  # by window of neighbouring slots: index slot * len(spread) // slots
+    growth: float
 
 
 @dataclass(frozen=True)
@@ -53,9 +47,9 @@ class Tables:
     def __init__(self, lake: str):
         self._lake = lake
         self._lock = threading.Lock()
-        self._arrays: OrderedDict[tuple[str, int, str, int], Arrays | None] = OrderedDict()
+        self._arrays: OrderedDict[tuple[str, Version, str, int], Arrays | None] = OrderedDict()
         self._opened: dict[str, tuple[float, DeltaTable | None]] = {}
-        self._services: dict[str, tuple[int, frozenset[str]]] = {}
+        self._held: dict[tuple[str, str], tuple[Version, object]] = {}
 
     def version(self, feed: Feed) -> int | None:
         """Version of the baseline in force; None: none yet."""
@@ -63,32 +57,23 @@ class Tables:
         return None if table is None else table.version()
 
     def promotions(self, feed: Feed, limit: int) -> list[Promotion]:
-        """Newest first. The first is the baseline in force."""
+        """Newest first, without upkeep of the table. The first put the baseline in force where it is."""
         table = self._baseline(feed)
-        return [] if table is None else [_promotion(commit) for commit in table.history(limit)]
+        if table is None:
+            return []
+        return self._of_version(("promotions", feed.name), table, lambda: promotions(table.history()))[:limit]
 
     def services(self, feed: Feed) -> frozenset[str]:
         """Services that the baseline in force knows."""
         table = self._baseline(feed)
-        if table is None:
-            return frozenset()
-        version = table.version()
-        with self._lock:
-            held = self._services.get(feed.name)
-        if held is not None and held[0] == version:
-            return held[1]
-        names = table.to_pyarrow_dataset().to_table(columns=["ServiceName"]).column("ServiceName").unique().to_pylist()
-        services = frozenset(name for name in names if name is not None)
-        with self._lock:
-            self._services[feed.name] = (version, services)
-        return services
+        return frozenset() if table is None else self._of_version(("services", feed.name), table, lambda: _read_services(table))
 
     def arrays(self, feed: Feed, service: str, day_type: int) -> Arrays | None:
         """The baseline in force of one service and day type; None: none."""
         table = self._baseline(feed)
         if table is None:
             return None
-        key = (feed.name, table.version(), service, day_type)
+        key = (feed.name, _version(table), service, day_type)
         with self._lock:
             if key in self._arrays:
                 self._arrays.move_to_end(key)
@@ -105,13 +90,22 @@ class Tables:
         table = self._open("gate_results")
         if table is None:
             return []
-        columns = ["RunId", "CandidateVersion", "CheckedAt", "Success", "Results"]
-        rows = table.to_pyarrow_dataset().to_table(columns=columns, filter=ds.field("Feed") == feed.name)
-        newest = rows.sort_by([("CheckedAt", "descending")]).slice(0, limit).to_pylist()
+        newest = self._of_version(("gate results", feed.name), table, lambda: _read_gate_results(table, feed))
         return [
             GateResult(row["RunId"], row["CandidateVersion"], _utc(row["CheckedAt"]), row["Success"], json.loads(row["Results"]))
-            for row in newest
+            for row in newest.slice(0, limit).to_pylist()
         ]
+
+    def _of_version(self, what: tuple[str, str], table: DeltaTable, read: Callable[[], object]):
+        """What `read` finds in this version of the table, read once for each version."""
+        version = _version(table)
+        with self._lock:
+            held = self._held.get(what)
+        if held is None or held[0] != version:
+            held = (version, read())
+            with self._lock:
+                self._held[what] = held
+        return held[1]
 
     def _baseline(self, feed: Feed) -> DeltaTable | None:
         return self._open(f"baseline/{feed.table}")
@@ -131,38 +125,28 @@ class Tables:
         return table
 
 
+def _version(table: DeltaTable) -> Version:
+    return table.metadata().id, table.version()
+
+
 def _read_arrays(table: DeltaTable, service: str, day_type: int) -> Arrays | None:
     here = (ds.field("ServiceName") == service) & (ds.field("DayType") == day_type)
-    rows = table.to_pyarrow_dataset().to_table(columns=["Last4Avg", "Spread"], filter=here).to_pylist()
-    if not rows:
+    rows = table.to_pyarrow_dataset().to_table(columns=["Last4Avg", "Spread", "Growth"], filter=here).to_pylist()
+    if not rows or rows[0]["Growth"] is None:
         return None
-    return Arrays(rows[0]["Last4Avg"] or [], rows[0]["Spread"] or [])
+    return Arrays(rows[0]["Last4Avg"] or [], rows[0]["Spread"] or [], rows[0]["Growth"])
 
 
-def _promotion(commit: dict) -> Promotion:
-    """From a commit of the table's history; what the commit does not say is None."""
-    try:
-        said = json.loads(commit.get("userMetadata") or "{}")
-    except ValueError:
-        said = {}
-    said = said if isinstance(said, dict) else {}
-    committed = dt.datetime.fromtimestamp(commit["timestamp"] / 1000, dt.UTC)
-    return Promotion(
-        version=commit["version"],
-        promoted_at=_instant(said.get("at")) or committed,
-        by=said.get("by"),
-        reason=said.get("reason"),
-        gate=said.get("gate"),
-        candidate_version=said.get("candidate_version"),
-        run_id=said.get("run_id"),
-    )
+def _read_services(table: DeltaTable) -> frozenset[str]:
+    names = table.to_pyarrow_dataset().to_table(columns=["ServiceName"]).column("ServiceName").unique().to_pylist()
+    return frozenset(name for name in names if name is not None)
 
 
-def _instant(text: str | None) -> dt.datetime | None:
-    try:
-        return _utc(dt.datetime.fromisoformat(text)) if text else None
-    except (TypeError, ValueError):
-        return None
+def _read_gate_results(table: DeltaTable, feed: Feed) -> pa.Table:
+    """The feed's newest results, newest first."""
+    columns = ["RunId", "CandidateVersion", "CheckedAt", "Success", "Results"]
+    rows = table.to_pyarrow_dataset().to_table(columns=columns, filter=ds.field("Feed") == feed.name)
+    return rows.sort_by([("CheckedAt", "descending")]).slice(0, HELD_GATE_RESULTS)
 
 
 def _utc(instant: dt.datetime) -> dt.datetime:

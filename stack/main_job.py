@@ -126,7 +126,7 @@ def anomalies(home: Home, feed: Feed, seen: list[TopicPartition], since: dt.date
 
 def describe(anomaly: dict) -> str:
     at = f"{anomaly['Timestamp']:%H:%M:%S}"
-    return f"{at} UTC {anomaly['ServiceName']}: {anomaly['Value']} where {anomaly['Last4Avg']:.0f} is usual"
+    return f"{at} UTC {anomaly['ServiceName']}: {anomaly['Value']} where {anomaly['Expected']:.0f} is usual"
 
 
 def farewell(home: Home) -> str:

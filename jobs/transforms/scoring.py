@@ -7,6 +7,8 @@ from pyspark.sql import functions as F
 
 from jobs.transforms import calendar, deviation
 
+SECONDS_PER_DAY = 86_400
+
 
 def score(
     readings: DataFrame,
@@ -17,9 +19,9 @@ def score(
     rule: dict[str, float | None],
 ) -> DataFrame:
     """All columns of `readings` (ServiceName, Timestamp, Value and others), one row out for each in, with
-    DayType int, Slot int, Last4Avg, Spread, PredictedDiff, PredictedPct (double, null without a baseline) and Anomalous.
+    DayType int, Slot int, Last4Avg, Expected, Spread, PredictedDiff, PredictedPct (double, null without a baseline), Anomalous.
 
-    baseline: packed, one row per (ServiceName, DayType) with Last4Avg and Spread as arrays by slot; small, it is broadcast.
+    baseline: packed, one row per (ServiceName, DayType): Last4Avg by slot, Spread by window of slots, Growth; it is broadcast.
     rule: percent, spread, minimum as in `deviation.anomalous`.
     """
     wall = readings.withColumn("_wall", calendar.wall_clock(F.col("Timestamp"), timezone))
@@ -33,17 +35,21 @@ def score(
         F.col("DayType").alias("_day_type"),
         F.col("Last4Avg").alias("_averages"),
         F.col("Spread").alias("_spreads"),
+        F.col("Growth").alias("_growth"),
     )
+    slots = SECONDS_PER_DAY // interval_seconds
+    window = F.call_function("div", F.col("Slot") * F.size("_spreads"), F.lit(slots)).cast("int")
     here = (F.col("ServiceName") == F.col("_service")) & (F.col("DayType") == F.col("_day_type"))
     joined = placed.join(F.broadcast(expected), on=here, how="left").select(
         *placed.columns,
         F.get("_averages", F.col("Slot")).alias("Last4Avg"),
-        F.get("_spreads", F.col("Slot")).alias("Spread"),
+        deviation.expected(F.get("_averages", F.col("Slot")), F.col("_growth")).alias("Expected"),
+        F.when(F.get("_averages", F.col("Slot")).isNotNull(), F.get("_spreads", window)).alias("Spread"),
     )
-    value, average, spread = F.col("Value"), F.col("Last4Avg"), F.col("Spread")
+    value, expected, spread = F.col("Value"), F.col("Expected"), F.col("Spread")
     return joined.select(
         *joined.columns,
-        deviation.predicted_diff(value, average).alias("PredictedDiff"),
-        deviation.predicted_pct(value, average).alias("PredictedPct"),
-        deviation.anomalous(value, average, spread, **rule).alias("Anomalous"),
+        deviation.predicted_diff(value, expected).alias("PredictedDiff"),
+        deviation.predicted_pct(value, expected).alias("PredictedPct"),
+        deviation.anomalous(value, expected, spread, **rule).alias("Anomalous"),
     )

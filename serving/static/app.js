@@ -2,11 +2,13 @@
 
 import { Chart } from "./chart.js";
 import { byId, empty, get, make } from "./dom.js";
+import { gateResults } from "./gate.js";
 import * as panels from "./panels.js";
 
 const WINDOWS = [90, 360, 1440]; // in intervals: 15 minutes, 1 hour, 4 hours at ten seconds
 const STATE_SECONDS = 5;
 const SHOWN_ANOMALIES = 100;
+const SHOWN_GATE_RESULTS = 10;
 
 const chart = new Chart(byId("chart"));
 const now = { feeds: [], feed: null, services: [], service: null, minutes: null, series: null, anomalies: [], streams: [], streamsAt: 0 };
@@ -85,11 +87,13 @@ async function loadSeries(anew) {
 }
 
 async function loadState() {
-  const [streams, baseline, health] = await Promise.all([get("/api/streams", loading.signal), get(path("/baseline"), loading.signal), get("/health", loading.signal)]);
+  const asked = ["/api/streams", path("/baseline"), path(`/gate-results?limit=${SHOWN_GATE_RESULTS}`), "/health"];
+  const [streams, baseline, judged, health] = await Promise.all(asked.map((each) => get(each, loading.signal)));
   now.streams = streams.filter((each) => each.feed === now.feed.name);
   now.streamsAt = Date.now();
   panels.streams(now.streams, 0);
   panels.baseline(baseline, now.feed);
+  gateResults(judged, now.feed);
   const kafka = health.kafka.state === "unreachable" ? health.remedies[0] : health.registry_error ? health.remedies.at(-1) : null;
   byId("problem").hidden = !kafka;
   byId("problem").textContent = kafka ?? "";

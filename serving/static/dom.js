@@ -19,6 +19,13 @@ export function empty(element, message, command) {
   element.replaceChildren(message ?? "", ...(command ? [" ", make("code", { text: command })] : []));
 }
 
+/** A paragraph that stands where a panel has no content yet. */
+export function nothing(message, command) {
+  const paragraph = make("p", { class: "empty" });
+  empty(paragraph, message, command);
+  return paragraph;
+}
+
 /** The answer of the API, or an error that carries its problem's detail and remedy. */
 export async function get(path, signal) {
   const answer = await fetch(path, { signal, headers: { Accept: "application/json" } });

@@ -1,6 +1,6 @@
 // The panels beside the chart: anomalies, streams, baseline.
 
-import { age, byId, clock, count, empty, make, offBy } from "./dom.js";
+import { age, byId, clock, count, empty, make, nothing, offBy } from "./dom.js";
 
 const utc = clock("UTC");
 
@@ -75,44 +75,50 @@ function streamRow(each, elapsed) {
   return row;
 }
 
-export function baseline({ in_force: force, history }, feed) {
+export function baseline({ version, in_force: force, history }, feed) {
   const zone = clock(feed.timezone);
   byId("history-title").hidden = byId("history").hidden = !force;
   if (!force) {
-    byId("baseline").replaceChildren(nothing("No baseline was promoted yet, so nothing can be anomalous. In Airflow, trigger the DAG", "nightly_baseline"));
+    const none = ["No baseline was promoted yet, so nothing can be anomalous. In Airflow, trigger the DAG", "nightly_baseline"];
+    byId("baseline").replaceChildren(nothing(...(version === null ? none : [`v${version} is in force; the table's log no longer says since when.`])));
     return;
   }
   const facts = [
-    ["Promoted", `${zone.dated(force.promoted_at)} (${age((Date.now() - Date.parse(force.promoted_at)) / 1000)} ago)`],
-    ["By", force.by ?? "not said"],
+    ["Since", `${zone.dated(force.promoted_at)} (${age((Date.now() - Date.parse(force.promoted_at)) / 1000)} ago)`],
+    ["As of", force.as_of ?? "not said"],
     ["Candidate", force.candidate_version === null ? "not said" : `v${force.candidate_version}`],
     ["Run", force.run_id ?? "not said"],
   ];
+  if (version !== force.version) facts.push(["Streams say", `v${version}: the same after upkeep of the table`]);
   byId("baseline").replaceChildren(
     make("div", { class: "line" }, make("strong", { class: "version", text: `v${force.version}` }), gate(force)),
+    make("p", { class: "how", text: how(force) }),
     make("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [make("dt", { text: name }), make("dd", { text: value })])),
   );
   byId("history").replaceChildren(...history.map((each) => promotionRow(each, zone)));
 }
 
 function promotionRow(each, zone) {
-  const said = [each.by, each.candidate_version === null ? null : `candidate v${each.candidate_version}`, each.reason];
+  const said = [each.candidate_version === null ? null : `candidate v${each.candidate_version}`, each.as_of && `as of ${each.as_of}`];
   return make(
     "li",
     {},
     make("div", { class: "line" }, make("strong", { text: `v${each.version}` }), make("time", { datetime: each.promoted_at, text: zone.dated(each.promoted_at) }), gate(each)),
+    make("p", { class: "how", text: how(each) }),
     make("p", { class: "quiet", text: said.filter(Boolean).join(" · ") }),
   );
 }
 
-function gate({ gate: passed }) {
-  if (passed === true) return make("span", { class: "pill running", text: "gate passed" });
-  if (passed === false) return make("span", { class: "pill dead", text: "gate not passed" });
-  return make("span", { class: "pill waiting", text: "gate not said" });
+/** How a version came to be in force: who did what, and why. */
+function how({ kind, by, reason, gate: passed, rolled_back_to: target }) {
+  if (kind === "write") return "No promotion: somebody wrote the table, and the commit names no candidate";
+  const done = kind === "rollback" ? `Rolled back to v${target}` : passed === false ? "Approved" : "Promoted";
+  const although = kind === "promotion" && passed === false ? " although the gate refused" : "";
+  return `${done} by ${by ?? "nobody named"}${although}${reason ? `: ${reason}` : ""}`;
 }
 
-function nothing(message, command) {
-  const paragraph = make("p", { class: "empty" });
-  empty(paragraph, message, command);
-  return paragraph;
+function gate({ gate: passed }) {
+  if (passed === true) return make("span", { class: "pill running", text: "gate passed" });
+  if (passed === false) return make("span", { class: "pill dead", text: "gate refused" });
+  return make("span", { class: "pill stale", text: "past the gate" });
 }

@@ -53,6 +53,12 @@ def test_an_unknown_feed_is_answered_with_the_known_ones():
         load_feed("nope")
 
 
+def test_spread_windows_must_divide_the_day():
+    with pytest.raises(ValueError, match="spread_window_seconds 7000 is no multiple of interval_seconds 10 that divides a day"):
+        feed(spread_window_seconds=7000)
+    assert feed(spread_window_seconds=900).spread_windows == 96
+
+
 def test_interval_must_divide_the_day():
     with pytest.raises(ValueError, match="interval_seconds 7 does not divide a day"):
         feed(interval_seconds=7, spread_window_seconds=7)
@@ -67,13 +73,11 @@ def test_a_public_holiday_is_a_sunday():
 
 def test_baseline_dates_are_the_last_four_of_each_day_type():
     us = feed(holidays={"country": "US"})
-    dates = us.baseline_dates(dt.date(2026, 12, 1))  # a Tuesday; Thanksgiving was Thursday the 26th
-    by_type: dict[int, list[dt.date]] = {}
-    for date in dates:
-        by_type.setdefault(us.day_type(date), []).append(date)
+    by_type = us.baseline_dates(dt.date(2026, 12, 1))  # a Tuesday; Thanksgiving was Thursday the 26th
     assert {day_type: len(found) for day_type, found in by_type.items()} == dict.fromkeys(range(1, 8), 4)
     assert by_type[4] == [dt.date(2026, 10, 29), dt.date(2026, 11, 5), dt.date(2026, 11, 12), dt.date(2026, 11, 19)]
     # Veterans Day (Wednesday the 11th) and Thanksgiving count among the Sundays, the two oldest of which they push out.
     assert by_type[7] == [dt.date(2026, 11, 15), dt.date(2026, 11, 22), dt.date(2026, 11, 26), dt.date(2026, 11, 29)]
     assert by_type[3] == [dt.date(2026, 10, 28), dt.date(2026, 11, 4), dt.date(2026, 11, 18), dt.date(2026, 11, 25)]
-    assert max(dates) == dt.date(2026, 11, 30)
+    assert max(date for dates in by_type.values() for date in dates) == dt.date(2026, 11, 30)
+    assert all(us.day_type(date) == day_type for day_type, dates in by_type.items() for date in dates)

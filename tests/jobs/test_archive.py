@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from contracts.feeds import Feed
-from jobs import archive, kafka, lake
+from jobs import archive, history, kafka, lake, repair_history
 from jobs.kafka import Range
 from jobs.settings import JobError
 from sources.topic import encoder
@@ -62,7 +62,7 @@ def dead_letters(broker, feed) -> list[tuple[bytes, dict]]:
 def test_history_holds_each_reading_on_its_local_date_and_garbage_is_dead_lettered(spark, run_job, live_platform, broker, feed):
     night = dt.datetime(2026, 11, 21, 4, 59, 50, tzinfo=dt.UTC)
     produce(broker, feed, ("www", NOON, 7), ("login", night, 9), ("www", b"\x00garbage", 0), ("www", night, 0))
-    run_job(archive, live_platform, "--feed", feed.name)
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
     friday = dt.date(2026, 11, 20)
     expected = [("login", night, 9, friday), ("www", NOON, 7, friday), ("www", night, 0, friday)]
     assert kept(spark, live_platform, feed) == expected
@@ -74,9 +74,9 @@ def test_history_holds_each_reading_on_its_local_date_and_garbage_is_dead_letter
 
 def test_archiving_again_changes_nothing(spark, run_job, live_platform, broker, feed):
     produce(broker, feed, ("www", NOON, 7))
-    run_job(archive, live_platform, "--feed", feed.name)
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
     version = lake.history(live_platform, feed).version()
-    run_job(archive, live_platform, "--feed", feed.name)
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
     assert lake.history(live_platform, feed).version() == version
     assert kept(spark, live_platform, feed) == [("www", NOON, 7, dt.date(2026, 11, 20))]
 
@@ -84,21 +84,130 @@ def test_archiving_again_changes_nothing(spark, run_job, live_platform, broker, 
 def test_a_correction_replaces_and_a_late_reading_lands_in_its_own_date(spark, run_job, live_platform, broker, feed):
     late = NOON - dt.timedelta(days=400)
     produce(broker, feed, ("www", NOON, 7), ("www", NOON, 8))
-    run_job(archive, live_platform, "--feed", feed.name)
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
     assert kept(spark, live_platform, feed) == [("www", NOON, 8, dt.date(2026, 11, 20))]
     produce(broker, feed, ("www", NOON, 9), ("www", late, 1))
-    run_job(archive, live_platform, "--feed", feed.name)
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
     assert kept(spark, live_platform, feed) == [("www", late, 1, dt.date(2025, 10, 16)), ("www", NOON, 9, dt.date(2026, 11, 20))]
+
+
+def test_late_dates_stand_in_the_commits_note(run_job, live_platform, broker, feed, capsys):
+    produce(broker, feed, ("www", NOON - dt.timedelta(days=1), 1), ("www", NOON, 7))
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
+    produce(broker, feed, ("login", NOON, 9), ("www", NOON - dt.timedelta(days=1, minutes=1), 2))
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
+    second, first = lake.history(live_platform, feed).commits()
+    assert (first.note["rows"], first.note["late"]) == ({"2026-11-19": 1, "2026-11-20": 1}, [])
+    assert (second.note["rows"], second.note["late"]) == ({"2026-11-19": 1, "2026-11-20": 1}, ["2026-11-19"])
+    assert "2 readings of 2026-11-19 to 2026-11-20, late ones of 2026-11-19" in capsys.readouterr().out
+
+
+def test_a_backlog_is_archived_in_steps_that_each_commit(spark, run_job, live_platform, broker, feed, capsys, monkeypatch):
+    readings = [("www", NOON + dt.timedelta(seconds=10 * number), number) for number in range(10)]
+    produce(broker, feed, *readings)
+    steps = archive._archive
+    done = []
+
+    def dies_in_the_third(*arguments):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(steps(*arguments))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(archive, "_archive", dies_in_the_third)
+        with pytest.raises(KeyboardInterrupt):
+            run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name, "--step", "4")
+    table = lake.history(live_platform, feed)
+    assert [sum(commit.note["offsets"].values()) for commit in table.commits()] == [6, 3]
+    assert "6 of 10 records archived (60 %)" in capsys.readouterr().out
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name, "--step", "4")
+    assert kept(spark, live_platform, feed) == [(*reading, dt.date(2026, 11, 20)) for reading in readings]
+    assert all(len(paths) == 1 for paths in files(table).values()), "a date is as few files as its rows allow"
+
+
+def files(table: lake.Table) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path in table.log().file_uris():
+        found.setdefault(path.split("Date=")[1][:10], []).append(path)
+    return found
+
+
+def test_steps_advance_in_all_partitions_alike():
+    assert archive.steps({0: Range(0, 10), 1: Range(5, 8)}, 5) == [
+        {0: Range(0, 3), 1: Range(5, 6)},
+        {0: Range(3, 6), 1: Range(6, 7)},
+        {0: Range(6, 10), 1: Range(7, 8)},
+    ]
+    assert archive.steps({0: Range(3, 3)}, 5) == []
+
+
+def test_a_repair_makes_dates_anew_from_the_topic_and_keeps_what_it_no_longer_holds(spark, run_job, live_platform, broker, feed):
+    day = dt.timedelta(days=1)
+    now = dt.datetime.now(dt.UTC).replace(microsecond=0)
+    today = now.astimezone(feed.zone).date()
+    produce(broker, feed, ("www", now - day, 1), ("www", now, 2), ("login", now, 3))
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
+    table = lake.history(live_platform, feed)
+    damaged = (
+        table.read(spark)
+        .where("ServiceName = 'www'")
+        .selectExpr("ServiceName", "Timestamp", "Value + 100 AS Value", "KafkaPartition", "KafkaOffset", "Slot", "Date")
+    )
+    old = (
+        table.read(spark)
+        .limit(1)
+        .selectExpr(
+            "'old' AS ServiceName",
+            "Timestamp",
+            "Value",
+            "-1 AS KafkaPartition",
+            "-1L AS KafkaOffset",
+            "Slot",
+            f"DATE'{today}' AS Date",
+        )
+    )
+    history.write(spark, table, damaged.unionByName(old).cache(), [today - day, today], {})
+    run_job(
+        repair_history,
+        live_platform,
+        "--run-id",
+        "run-1",
+        "--feed",
+        feed.name,
+        "--from",
+        str(today),
+        "--to",
+        str(today),
+        "--reason",
+        "test",
+    )
+    repaired = {(service, value, date) for service, _, value, date in kept(spark, live_platform, feed)}
+    assert {row for row in repaired if row[0] != "old"} == {("www", 101, today - day), ("www", 2, today), ("login", 3, today)}
+    assert [row[0] for row in repaired].count("old") == 1
+    newest = table.commits(1)[0].note
+    assert (newest["repaired"], newest["reason"]) == ([str(today), str(today)], "test")
+    assert sum(archive.archived(table).values()) == 3, "what is archived is still known"
+
+
+def test_a_repair_that_cannot_be_meant_is_refused(run_job, live_platform, feed):
+    with pytest.raises(JobError, match="--from 2026-11-02 --to 2026-11-01: must be 1 to 400 days"):
+        run_job(
+            repair_history, live_platform, "--run-id", "run-1", "--feed", feed.name, "--from", "2026-11-02", "--to", "2026-11-01"
+        )
+    with pytest.raises(JobError, match="was never archived"):
+        run_job(
+            repair_history, live_platform, "--run-id", "run-1", "--feed", feed.name, "--from", "2026-11-01", "--to", "2026-11-02"
+        )
 
 
 def test_a_run_that_dies_before_its_commit_is_made_good_by_the_next(spark, run_job, live_platform, broker, feed, monkeypatch):
     produce(broker, feed, ("www", NOON, 7), ("www", b"?", 0))
     with monkeypatch.context() as patch:
-        patch.setattr(lake.Table, "append", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(lake.Table, "replace", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            run_job(archive, live_platform, "--feed", feed.name)
+            run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
     assert lake.history(live_platform, feed).version() == -1
-    run_job(archive, live_platform, "--feed", feed.name)
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
     assert kept(spark, live_platform, feed) == [("www", NOON, 7, dt.date(2026, 11, 20))]
     assert [payload for payload, _ in dead_letters(broker, feed)] == [b"?"]  # twice sent under one key
 

@@ -12,7 +12,9 @@ from pyspark.sql import functions as F
 
 from contracts.feeds import load_feed
 from jobs import build_baseline, check_baseline, lake, promote_baseline
+from jobs.history import merge
 from jobs.settings import JobError
+from jobs.transforms.history import placed
 
 FEED = load_feed("road-traffic")
 AS_OF = dt.date(2026, 12, 1)
@@ -24,14 +26,13 @@ def history(spark, lake_platform):
     first = dt.datetime(2026, 9, 29, tzinfo=FEED.zone)
     hours = [first.astimezone(dt.UTC) + dt.timedelta(hours=number) for number in range(63 * 24)]
     rows = [
-        (road, at, (at.hour * 37 + at.day * 11 + number) % 5000 + 100, 0, number, at.astimezone(FEED.zone).date())
+        (road, at, (at.hour * 37 + at.day * 11 + number) % 5000 + 100, 0, number)
         for number, at in enumerate(hours)
         for road in ("I-94", "I-35")
     ]
-    schema = "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long, Date date"
-    frame = spark.createDataFrame(rows, schema)
-    lake.history(lake_platform, FEED).append(frame.coalesce(1), {}, partition_by="Date")
-    return frame
+    schema = "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long"
+    frame = placed(spark.createDataFrame(rows, schema), FEED.timezone, FEED.interval_seconds)
+    merge(spark, lake.history(lake_platform, FEED), frame, {})
 
 
 def build(run_job, platform, run_id="night-1"):
@@ -85,21 +86,25 @@ def test_a_promotion_is_one_commit_that_says_who_why_and_from_what(run_job, lake
     promote(run_job, lake_platform)
     promote(run_job, lake_platform)  # run again: nothing more
     (commit,) = lake.baseline(lake_platform, FEED).commits()
-    assert commit.note | {"at": ""} == {
+    assert commit.note | {"at": "", "inputs": {}} == {
         "candidate_version": 0,
         "run_id": "night-1",
+        "as_of": "2026-12-01",
         "gate": True,
         "by": "tests",
         "reason": "passed the gate",
         "at": "",
+        "inputs": {},
     }
+    assert sorted(commit.note["inputs"]) == list("1234567")
 
 
 def corrupt(spark, platform, change, run_id):
     """A candidate of that run whose rows went through `change`."""
     table = lake.candidate(platform, FEED)
     rows = spark.createDataFrame(change(table.read(spark)).collect(), table.read(spark).schema)
-    table.overwrite(rows, {"run_id": run_id})
+    newest = table.newest("inputs").note
+    table.replace(rows, range(1, 8), newest | {"run_id": run_id, "inputs": dict.fromkeys(newest["inputs"], "corrupt")})
 
 
 CORRUPTIONS = {
@@ -109,7 +114,9 @@ CORRUPTIONS = {
     "CoveredShare": lambda rows: rows.withColumn("Last4Avg", F.transform("Last4Avg", lambda x, i: F.when(i < 20, x))),
     "Slots": lambda rows: rows.withColumn("Last4Avg", F.slice("Last4Avg", 1, 12)),
     "MovedShare": lambda rows: rows.withColumn("Last4Avg", F.transform("Last4Avg", lambda x: x * 3)),
-    "DayType": lambda rows: rows.unionAll(rows.limit(1)),
+    "Rows": lambda rows: rows.unionAll(rows.limit(1)),
+    "HoldoutLoss": lambda rows: rows.withColumn("Last4Avg", F.transform("Last4Avg", lambda x: x * 1.4)),
+    "AgeDays": lambda rows: rows.withColumn("Dates", F.transform("Dates", lambda x: F.date_sub(x, 1))),
 }
 
 

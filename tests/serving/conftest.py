@@ -1,6 +1,7 @@
 """A feed of the test's own, so that its topics are nobody else's, and settings that point at folders of the test's own."""
 
 import contextlib
+import shutil
 import socket
 import threading
 import time
@@ -10,10 +11,15 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from playwright.sync_api import sync_playwright
 
 from contracts.feeds import Feed, Rule
 from serving.app import create_app
 from serving.settings import Settings
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIET = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+NASTY = "<img src=x onerror=\"document.title='owned'\">"  # a service may be called that
 
 
 def wait_until(holds: Callable[[], object], what: str, seconds: float = 20) -> None:
@@ -56,6 +62,26 @@ def offline(lake, run_state) -> Settings:
 @pytest.fixture
 def online(broker, lake, run_state) -> Settings:
     return Settings(broker.kafka, broker.registry, str(lake), str(run_state))
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET.split())
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page on which no script may fail and nothing may be refused by the content security policy."""
+    context = browser.new_context(viewport={"width": 1300, "height": 1000}, timezone_id="Asia/Tokyo")
+    page, faults = context.new_page(), []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda message: faults.append(message.text) if "Content Security Policy" in message.text else None)
+    yield page
+    context.close()
+    assert faults == []
 
 
 @contextlib.contextmanager

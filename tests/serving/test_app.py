@@ -35,7 +35,7 @@ def test_with_nothing_there_everything_says_none_yet(client, feed):
     assert info["rule"] == {"percent": 5.0, "spread": 6.0, "minimum": 20.0}
     assert client.get(f"/api/feeds/{feed.name}/services").json() == []
     assert client.get(f"/api/feeds/{feed.name}/anomalies").json() == []
-    assert client.get(f"/api/feeds/{feed.name}/baseline").json() == {"in_force": None, "history": []}
+    assert client.get(f"/api/feeds/{feed.name}/baseline").json() == {"version": None, "in_force": None, "history": []}
     assert client.get(f"/api/feeds/{feed.name}/gate-results").json() == []
     assert client.get("/api/streams").json() == []
 
@@ -76,7 +76,7 @@ def test_a_window_longer_than_memory_is_refused(client, feed, lake):
 
 def test_a_service_of_the_baseline_alone_has_an_expectation(client, feed, lake):
     name = "a/b </script> ü"
-    world.promote(lake, feed, {name: 10.0})
+    world.promote(lake, feed, {name: 10.0}, growth=1.2)
     assert [
         (each["name"], each["in_baseline"], each["value"]) for each in client.get(f"/api/feeds/{feed.name}/services").json()
     ] == [(name, True, None)]
@@ -84,7 +84,7 @@ def test_a_service_of_the_baseline_alone_has_an_expectation(client, feed, lake):
     assert (found["service"], found["points"]) == (name, [])
     at = dt.datetime.fromisoformat(found["expected"][0]["at"]).astimezone(feed.zone)
     slot = (at.hour * 3600 + at.minute * 60 + at.second) // 10
-    assert found["expected"][0]["expected"] == pytest.approx(world.shape(slot, feed.slots, 10.0))
+    assert found["expected"][0]["expected"] == pytest.approx(1.2 * world.shape(slot, feed.slots, 10.0))
     assert len(found["expected"]) in (75, 76)
 
 
@@ -105,6 +105,44 @@ def test_anomalies_carry_the_feeds_own_time(client, feed):
         "pct": 200.0,
         "baseline_version": 3,
     }
+
+
+def test_the_baseline_says_how_each_version_came_to_be(client, feed, lake):
+    world.promote(lake, feed, {"a": 10.0}, at="2026-11-20T03:00:00+00:00")
+    world.promote(lake, feed, {"a": 10.0}, gate=False, by="omar", reason="a known move", run_id="nightly-2", as_of="2026-11-21")
+    world.roll_back(lake, feed, 0, at="2026-11-21T09:30:00+00:00")
+    world.keep_up(lake, feed)
+    found = client.get(f"/api/feeds/{feed.name}/baseline?limit=3").json()
+    assert (found["version"], found["in_force"]) == (6, found["history"][0])
+    assert found["in_force"] == {
+        "version": 2,
+        "kind": "rollback",
+        "promoted_at": "2026-11-21T09:30:00Z",
+        "by": "mara",
+        "reason": "it was worse",
+        "gate": True,
+        "as_of": "2026-11-20",
+        "candidate_version": 3,
+        "rolled_back_to": 0,
+        "run_id": "rollback-1",
+    }
+    approved, promoted = found["history"][1:]
+    assert (approved["kind"], approved["gate"], approved["by"], approved["as_of"]) == ("promotion", False, "omar", "2026-11-21")
+    assert (promoted["version"], promoted["rolled_back_to"]) == (0, None)
+    assert client.get(f"/api/feeds/{feed.name}").json()["baseline_version"] == 6
+
+
+def test_gate_results_carry_severity_and_where_the_docs_are(client, feed, lake):
+    start = dt.datetime(2026, 11, 20, 3, tzinfo=dt.UTC)
+    found = [world.expectation(), world.expectation(success=False, severity="warning")]
+    run = "scheduled__2026-11-20T00:00:00+00:00"
+    world.gate_result(lake, feed, run, True, found, start)
+    world.gate_result(lake, feed, "cleaned-up", True, [], start - dt.timedelta(days=1))
+    world.data_docs(lake, feed, run)
+    newest, oldest = client.get(f"/api/feeds/{feed.name}/gate-results").json()
+    assert (newest["run_id"], newest["success"], newest["expectations"]) == (run, True, found)
+    assert newest["docs_url"] == f"/gate/{feed.name}/scheduled__2026-11-20T00%3A00%3A00%2B00%3A00/"
+    assert (oldest["run_id"], oldest["docs_url"]) == ("cleaned-up", None)
 
 
 def test_the_page_and_the_api_run_nothing_from_elsewhere(client):

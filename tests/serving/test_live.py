@@ -48,7 +48,7 @@ def caught_up(serving, records: int) -> None:
 
 
 def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online):
-    rows = [world.scored("a", at(i), 100 + i) for i in range(5)] + [world.scored("b", at(0), 7, average=None, spread=None)]
+    rows = [world.scored("a", at(i), 100 + i) for i in range(5)] + [world.scored("b", at(0), 7, expected=None, spread=None)]
     rows[3] = world.scored("a", at(3), 500, Anomalous=True)
     topics.send("scored", rows)
     topics.send("anomaly", [world.anomaly(rows[3])] * 2)

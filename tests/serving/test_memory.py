@@ -9,8 +9,8 @@ def memory(feed, readings=100, services=10, anomalies=5) -> Memory:
     return Memory({feed.name: feed}, readings, services, anomalies)
 
 
-def reading(at: int, value: int = 10, anomalous: bool = False, average: float | None = 10.0) -> Reading:
-    return Reading(at, value, average, None, None if average is None else 100 * value / average, anomalous, 1)
+def reading(at: int, value: int = 10, anomalous: bool = False, expected: float | None = 10.0) -> Reading:
+    return Reading(at, value, expected, None, None if expected is None else 100 * value / expected, anomalous, 1)
 
 
 def flag(service: str, at: int, value: int = 90) -> Anomaly:
@@ -19,7 +19,7 @@ def flag(service: str, at: int, value: int = 90) -> Anomaly:
 
 def test_readings_come_out_as_they_went_in_ordered_by_time(feed):
     held = memory(feed)
-    wanted = [reading(at, value=at * 2, average=None if at % 3 else 5.0, anomalous=at % 2 == 0) for at in range(50)]
+    wanted = [reading(at, value=at * 2, expected=None if at % 3 else 5.0, anomalous=at % 2 == 0) for at in range(50)]
     for each in random.Random(3).sample(wanted, 50):
         held.put_reading(feed.name, "a", each)
     assert held.readings(feed.name, "a", 0) == wanted

@@ -28,7 +28,7 @@ def a_feed(**overrides) -> Feed:
 
 def by_slot(feed: Feed):
     """Arrays that tell where they were read: 10,000 times the day type plus the slot."""
-    return lambda day: Arrays([10_000.0 * day + slot for slot in range(feed.slots)], [1.0] * feed.slots)
+    return lambda day: Arrays([10_000.0 * day + slot for slot in range(feed.slots)], [1.0] * feed.spread_windows, 1.0)
 
 
 def values(feed, arrays, start, until):
@@ -73,10 +73,29 @@ def test_daylight_saving_follows_the_clock(start, slots):
 def test_slots_without_baseline_are_left_out():
     feed = a_feed()
     at = NOON.replace(second=0)
-    empty = Arrays([None] * feed.slots, [None] * feed.slots)
+    empty = Arrays([None] * feed.slots, [None] * feed.spread_windows, 1.0)
     assert values(feed, lambda day: empty, at, at + dt.timedelta(minutes=5)) == []
     assert values(feed, lambda day: None, at, at + dt.timedelta(minutes=5)) == []
-    assert values(feed, lambda day: Arrays([], []), at, at + dt.timedelta(minutes=5)) == []
+    assert values(feed, lambda day: Arrays([], [], 1.0), at, at + dt.timedelta(minutes=5)) == []
+
+
+def test_what_is_expected_grows_with_the_service():
+    feed = a_feed(rule=Rule(percent=10))
+    at = NOON.replace(second=0)
+    ((_, found),) = expected(feed, lambda day: Arrays([80.0] * feed.slots, [], 1.25), at, at)
+    assert (found.expected, found.low, found.high) == (100.0, pytest.approx(90), pytest.approx(110))
+
+
+@pytest.mark.parametrize(
+    ("clock", "spread"),
+    [((0, 0), 1.0), ((5, 59), 1.0), ((6, 0), 2.0), ((11, 59), 2.0), ((12, 0), None), ((18, 0), 4.0), ((23, 59), 4.0)],
+)
+def test_a_spread_holds_for_its_window_of_slots(clock, spread):
+    feed = a_feed(rule=Rule(percent=None, spread=3))
+    at = dt.datetime(2026, 11, 18, *clock, tzinfo=UTC)
+    ((_, found),) = expected(feed, lambda day: Arrays([80.0] * feed.slots, [1.0, 2.0, None, 4.0], 1.25), at, at)
+    band = (None, None) if spread is None else (100 - 3 * spread, 100 + 3 * spread)
+    assert (found.expected, found.low, found.high) == (100.0, *band)
 
 
 def test_readings_and_expectations_never_overlap_and_leave_no_hole():

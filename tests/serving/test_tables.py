@@ -1,11 +1,13 @@
 """Tables are read as they are: none yet, the one in force, its history, one service's arrays."""
 
 import datetime as dt
+import shutil
 
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from serving import tables as tables_module
+from serving.promotions import Promotion
 from serving.tables import Tables
 from tests.serving import world
 
@@ -26,42 +28,100 @@ def test_tables_that_do_not_exist_are_none_yet(tables, feed):
 
 def test_the_history_says_who_promoted_what_and_when(tables, feed, lake):
     world.promote(lake, feed, {"a": 10.0}, candidate_version=5, run_id="r1", at="2026-11-20T03:00:00+01:00")
-    world.promote(lake, feed, {"a": 10.0}, candidate_version=4, run_id="r2", gate=False, by="mara", reason="rollback")
+    world.promote(lake, feed, {"a": 10.0}, run_id="r2", as_of="2026-11-21", gate=False, by="mara", reason="we moved house")
     second, first = tables.promotions(feed, 10)
-    assert (first.version, first.candidate_version, first.run_id, first.by, first.gate) == (0, 5, "r1", "nightly_baseline", True)
-    assert first.promoted_at == dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC)
-    assert (second.version, second.candidate_version, second.gate, second.by, second.reason) == (1, 4, False, "mara", "rollback")
+    assert first == Promotion(
+        version=0,
+        kind="promotion",
+        promoted_at=dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC),
+        by="nightly_baseline",
+        reason="passed the gate",
+        gate=True,
+        as_of=dt.date(2026, 11, 20),
+        candidate_version=5,
+        rolled_back_to=None,
+        run_id="r1",
+    )
+    assert (second.version, second.kind, second.gate, second.by, second.reason) == (
+        1,
+        "promotion",
+        False,
+        "mara",
+        "we moved house",
+    )
+    assert (second.as_of, second.candidate_version) == (dt.date(2026, 11, 21), 3)
     assert abs((second.promoted_at - dt.datetime.now(dt.UTC)).total_seconds()) < 60, "without `at` the commit's own time counts"
     assert tables.promotions(feed, 1) == [second]
     assert tables.version(feed) == 1
 
 
-def test_a_commit_that_says_nothing_is_still_a_version(tables, feed, lake):
-    world.promote(lake, feed, {"a": 10.0})
-    path = str(lake / "baseline" / feed.table)
-    said = CommitProperties(custom_metadata={"userMetadata": "not JSON"})
-    write_deltalake(path, DeltaTable(path).to_pyarrow_table(), mode="overwrite", commit_properties=said)
+def test_a_rollback_names_its_version_and_who_did_it_when_and_why(tables, feed, lake):
+    world.promote(lake, feed, {"a": 10.0}, candidate_version=5)
+    world.promote(lake, feed, {"b": 10.0}, candidate_version=6)
+    assert tables.services(feed) == {"b"}
+    world.roll_back(lake, feed, 0, at="2026-11-21T09:30:00.250+00:00")
     newest = tables.promotions(feed, 1)[0]
-    assert (newest.version, newest.by, newest.gate, newest.candidate_version) == (1, None, None, None)
+    assert (newest.version, newest.kind, newest.rolled_back_to, newest.candidate_version) == (2, "rollback", 0, 5)
+    assert (newest.by, newest.reason, newest.run_id, newest.gate) == ("mara", "it was worse", "rollback-1", True)
+    assert newest.promoted_at == dt.datetime(2026, 11, 21, 9, 30, 0, 250_000, tzinfo=dt.UTC)
+    assert tables.services(feed) == {"a"}
+
+
+def test_upkeep_is_no_promotion_but_a_version(tables, feed, lake):
+    world.promote(lake, feed, {"a": 10.0}, candidate_version=5)
+    world.keep_up(lake, feed)
+    world.promote(lake, feed, {"a": 10.0}, candidate_version=6)
+    world.keep_up(lake, feed)
+    path = world.baseline_path(lake, feed)
+    done = [commit["operation"] for commit in DeltaTable(path).history()]
+    assert done == ["SET TBLPROPERTIES", "VACUUM END", "VACUUM START", "OPTIMIZE", "WRITE"] * 2
+    assert [(each.version, each.candidate_version) for each in tables.promotions(feed, 2)] == [(5, 6), (0, 5)]
+    assert tables.version(feed) == 9, "what a stream reports"
+    assert tables.arrays(feed, "a", 1).last4avg[0] == world.shape(0, feed.slots, 10.0)
+
+
+@pytest.mark.parametrize(
+    "metadata", ["not JSON", "[1]", "{}", '{"by": 7, "candidate_version": "3", "gate": "yes", "as_of": "soon"}']
+)
+def test_a_commit_that_names_no_candidate_is_shown_as_a_write(tables, feed, lake, metadata):
+    world.promote(lake, feed, {"a": 10.0})
+    said = CommitProperties(custom_metadata={"userMetadata": metadata})
+    path = world.baseline_path(lake, feed)
+    write_deltalake(path, DeltaTable(path).to_pyarrow_table(), mode="overwrite", commit_properties=said)
+    newest, promoted = tables.promotions(feed, 2)
+    assert (newest.version, newest.kind, promoted.kind) == (1, "write", "promotion")
+    assert (newest.by, newest.reason, newest.gate, newest.as_of, newest.candidate_version) == (None,) * 5
 
 
 def test_arrays_are_those_of_the_service_the_day_type_and_the_version_in_force(tables, feed, lake):
     world.promote(lake, feed, {"a": 10.0, "b": 20.0}, days=[1, 2])
     arrays = tables.arrays(feed, "b", 2)
     assert arrays.last4avg == [world.shape(slot, feed.slots, 20.0) for slot in range(feed.slots)]
-    assert arrays.spread[0] == pytest.approx(0.4)
+    assert arrays.spread == [0.4] * 96, "one for each quarter of an hour"
+    assert arrays.growth == 1.0
     assert tables.arrays(feed, "b", 3) is None
     assert tables.arrays(feed, "c", 1) is None
     assert tables.services(feed) == {"a", "b"}
-    world.promote(lake, feed, {"b": 40.0, "d": 1.0})
-    assert tables.arrays(feed, "b", 2).last4avg[0] == world.shape(0, feed.slots, 40.0), "a promotion replaces what was cached"
+    world.promote(lake, feed, {"b": 40.0, "d": 1.0}, growth=1.1)
+    arrays = tables.arrays(feed, "b", 2)
+    assert (arrays.last4avg[0], arrays.growth) == (world.shape(0, feed.slots, 40.0), 1.1), "a promotion replaces what was cached"
     assert tables.services(feed) == {"b", "d"}
+
+
+def test_a_table_made_anew_is_read_anew(tables, feed, lake):
+    world.promote(lake, feed, {"a": 10.0}, reason="first")
+    assert (tables.services(feed), tables.arrays(feed, "b", 1), tables.promotions(feed, 1)[0].reason) == ({"a"}, None, "first")
+    shutil.rmtree(world.baseline_path(lake, feed))
+    assert tables.version(feed) is None
+    world.promote(lake, feed, {"b": 10.0}, reason="anew")
+    assert (tables.version(feed), tables.services(feed), tables.promotions(feed, 1)[0].reason) == (0, {"b"}, "anew")
+    assert tables.arrays(feed, "b", 1) is not None
 
 
 def test_gate_results_of_the_feed_newest_first(tables, feed, lake):
     start = dt.datetime(2026, 11, 20, 3, tzinfo=dt.UTC)
     other = feed.model_copy(update={"name": "other"})
-    found = [{"expectation": "coverage", "success": False, "observed": 0.4, "sample": [{"ServiceName": "a"}]}]
+    found = [world.expectation(success=False), world.expectation(success=False, severity="warning")]
     world.gate_result(lake, feed, "r1", True, [], start)
     world.gate_result(lake, other, "r2", True, [], start)
     world.gate_result(lake, feed, "r3", False, found, start + dt.timedelta(days=1))

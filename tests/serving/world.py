@@ -11,7 +11,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-from deltalake import CommitProperties, write_deltalake
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from contracts import avro
 from contracts.feeds import Feed
@@ -23,9 +23,21 @@ BASELINE = pa.schema(
         ("Last4Avg", pa.list_(pa.float64())),
         ("Samples", pa.list_(pa.int32())),
         ("Spread", pa.list_(pa.float64())),
+        ("Growth", pa.float64()),
         ("Dates", pa.list_(pa.date32())),
     ]
 )
+
+
+NOTE = {
+    "candidate_version": 3,
+    "run_id": "nightly-1",
+    "as_of": "2026-11-20",
+    "gate": True,
+    "by": "nightly_baseline",
+    "reason": "passed the gate",
+    "inputs": {"1": "a"},
+}
 
 
 def shape(slot: int, slots: int, scale: float = 100.0) -> float:
@@ -33,7 +45,7 @@ def shape(slot: int, slots: int, scale: float = 100.0) -> float:
     return scale * (1.2 - math.cos(2 * math.pi * (slot / slots - 0.1)))
 
 
-def promote(lake: Path, feed: Feed, scales: dict[str, float], days=range(1, 8), **said) -> None:
+def promote(lake: Path, feed: Feed, scales: dict[str, float], days=range(1, 8), growth: float = 1.0, **said) -> None:
     """One promotion: a baseline of these services (name to scale) on these day types, replacing the one in force."""
     rows = [
         {
@@ -41,26 +53,58 @@ def promote(lake: Path, feed: Feed, scales: dict[str, float], days=range(1, 8), 
             "DayType": day,
             "Last4Avg": [shape(slot, feed.slots, scale) for slot in range(feed.slots)],
             "Samples": [4] * feed.slots,
-            "Spread": [scale / 50] * feed.slots,
+            "Spread": [scale / 50] * feed.spread_windows,
+            "Growth": growth,
             "Dates": [dt.date(2026, 11, day)],
         }
         for service, scale in scales.items()
         for day in days
     ]
-    metadata = {
-        "candidate_version": 3,
-        "run_id": "nightly-1",
-        "gate": True,
-        "by": "nightly_baseline",
-        "reason": "nightly",
-        **said,
-    }
     write_deltalake(
-        str(lake / "baseline" / feed.table),
+        baseline_path(lake, feed),
         pa.Table.from_pylist(rows, schema=BASELINE),
         mode="overwrite",
-        commit_properties=CommitProperties(custom_metadata={"userMetadata": json.dumps(metadata)}),
+        partition_by=["DayType"],
+        commit_properties=properties(NOTE | said),
     )
+
+
+def roll_back(lake: Path, feed: Feed, version: int, **said) -> None:
+    """An older version in force again: its own note, with who rolled back, why and in which run."""
+    table = DeltaTable(baseline_path(lake, feed))
+    then = next(json.loads(commit["userMetadata"]) for commit in table.history() if commit["version"] == version)
+    note = then | {"rolled_back_to": version, "run_id": "rollback-1", "by": "mara", "reason": "it was worse"}
+    note |= {"at": dt.datetime.now(dt.UTC).isoformat()} | said
+    table.restore(version, commit_properties=properties(note))
+
+
+def keep_up(lake: Path, feed: Feed) -> None:
+    """Upkeep of the baseline table: four commits that change no row."""
+    table = DeltaTable(baseline_path(lake, feed))
+    table.optimize.z_order(["ServiceName"])
+    table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    table.alter.set_table_properties({"delta.logRetentionDuration": "interval 30 days"})
+
+
+def baseline_path(lake: Path, feed: Feed) -> str:
+    return str(lake / "baseline" / feed.table)
+
+
+def properties(note: dict) -> CommitProperties:
+    return CommitProperties(custom_metadata={"userMetadata": json.dumps(note)})
+
+
+def expectation(success: bool = True, severity: str = "critical", **overrides) -> dict:
+    """One expectation of a gate result."""
+    found = {
+        "expectation": "expect_column_values_to_be_between(column=Highest, max_value=10.0)",
+        "severity": severity,
+        "notes": "No average is beyond what is plausible.",
+        "success": success,
+        "observed": "0 rows at fault" if success else "2 rows at fault",
+        "sample": [] if success else [{"Highest": 11.0, "ServiceName": "a", "DayType": 3}],
+    }
+    return found | overrides
 
 
 def gate_result(lake: Path, feed: Feed, run_id: str, success: bool, results: list[dict], at: dt.datetime) -> None:
@@ -71,7 +115,7 @@ def gate_result(lake: Path, feed: Feed, run_id: str, success: bool, results: lis
         "CheckedAt": at,
         "Success": success,
         "Results": json.dumps(results),
-        "DocsPath": "/docs",
+        "DocsPath": str(lake / "data_docs" / feed.table / run_id),
     }
     table = pa.Table.from_pylist([row]).cast(
         pa.schema(
@@ -87,6 +131,17 @@ def gate_result(lake: Path, feed: Feed, run_id: str, success: bool, results: lis
         )
     )
     write_deltalake(str(lake / "gate_results"), table, mode="append")
+
+
+def data_docs(lake: Path, feed: Feed, run_id: str, time: str = "20261120T030000.000000Z", text: str = "report") -> Path:
+    """Data Docs of a run as Great Expectations lays them out: index, a report, a stylesheet."""
+    folder = lake / "data_docs" / feed.table / run_id
+    report = folder / "validations" / "baseline" / "__none__" / time / f"pandas-{feed.name}.html"
+    style = folder / "static" / "styles" / "data_docs_default_styles.css"
+    for file, content in ((folder / "index.html", ""), (report, text), (style, "body {}")):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content if file == style else f"<html><head></head><body>{content}</body></html>")
+    return folder
 
 
 def stream(root: Path, feed: Feed, name: str, pid: int, started: dt.datetime, beat: dict | None) -> None:
@@ -107,18 +162,20 @@ def stream(root: Path, feed: Feed, name: str, pid: int, started: dt.datetime, be
 
 
 def scored(
-    service: str, at: dt.datetime, value: int, average: float | None = 100.0, spread: float | None = 2.0, **overrides
+    service: str, at: dt.datetime, value: int, expected: float | None = 100.0, spread: float | None = 2.0, **overrides
 ) -> dict:
+    """A scored reading of a feed that grows by a quarter."""
     row = {
         "ServiceName": service,
         "Timestamp": at,
         "Value": value,
         "DayType": at.isoweekday(),
         "Slot": 0,
-        "Last4Avg": average,
+        "Last4Avg": None if expected is None else expected / 1.25,
+        "Expected": expected,
         "Spread": spread,
-        "PredictedDiff": None if average is None else value - average,
-        "PredictedPct": 100 * value / average if average else None,
+        "PredictedDiff": None if expected is None else value - expected,
+        "PredictedPct": 100 * value / expected if expected else None,
         "Anomalous": False,
         "BaselineVersion": 1,
     }

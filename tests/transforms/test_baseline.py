@@ -5,48 +5,52 @@ import statistics
 from collections import defaultdict
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.transforms import baseline
-from jobs.transforms.profile import profile
+from jobs.transforms import baseline, growth, history
 
 HOUR = 3600
 SLOTS = 24
 WINDOW = 6
 CHICAGO = ZoneInfo("America/Chicago")
-HISTORY = "ServiceName string, Timestamp timestamp, Value long, Date date"
+READING = "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long"
 MONDAY = dt.date(2026, 6, 1)
 
 
 def reading(service="www", date=MONDAY, hour=9, value=100, fold=0):
     local = dt.datetime.combine(date, dt.time(hour), CHICAGO).replace(fold=fold)
-    return service, local.astimezone(dt.UTC), value, date
+    return service, local.astimezone(dt.UTC), value
 
 
-def built(spark, readings, holidays=()):
-    placed = baseline.readings_by_slot(spark.createDataFrame(readings, HISTORY), "America/Chicago", HOUR, list(holidays))
-    rows = baseline.build(placed, SLOTS, WINDOW).collect()
+def built(spark, readings, holidays=(), grows=False):
+    rows = [(*reading, 0, 0) for reading in readings]
+    placed = history.placed(spark.createDataFrame(rows, READING), "America/Chicago", HOUR)
+    runs = placed.select("ServiceName", "Date", "Slot", "Value").mapInArrow(baseline.pack, baseline.RUNS)
+    rows = baseline.build(runs, list(holidays), SLOTS, SLOTS // WINDOW, grows).collect()
     return {(row.ServiceName, row.DayType): row.asDict() for row in rows}
 
 
 def plain(readings):
-    """Last4Avg, Samples and Spread by (service, day type) and slot, by the words of their definition."""
+    """(Last4Avg, Samples) by (service, day type) and slot, and Spread by window, by the words of their definition."""
     values = defaultdict(list)
-    for service, at, value, date in readings:
-        values[service, date.isoweekday(), at.astimezone(CHICAGO).hour].append(value)
+    for service, at, value in readings:
+        local = at.astimezone(CHICAGO)
+        values[service, local.isoweekday(), local.hour].append(value)
     known = {key: found for key, found in values.items() if len(found) >= 2}
     pooled = defaultdict(list)
     for (service, day_type, slot), found in known.items():
         mean = sum(found) / len(found)
         scale = (len(found) / (len(found) - 1)) ** 0.5
         pooled[service, day_type, slot // WINDOW] += [abs(value - mean) * scale for value in found]
-    result = defaultdict(dict)
+    cells, spreads = defaultdict(dict), defaultdict(dict)
     for (service, day_type, slot), found in known.items():
-        spread = baseline.MAD_TO_SIGMA * statistics.median(pooled[service, day_type, slot // WINDOW])
-        result[service, day_type][slot] = (sum(found) / len(found), len(found), spread)
-    return result
+        cells[service, day_type][slot] = (sum(found) / len(found), len(found))
+    for (service, day_type, window), residuals in pooled.items():
+        spreads[service, day_type][window] = baseline.MAD_TO_SIGMA * statistics.median(residuals)
+    return cells, spreads
 
 
 READINGS = st.lists(
@@ -66,14 +70,15 @@ READINGS = st.lists(
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(readings=READINGS)
 def test_equals_the_plain_definition(spark, readings):
-    found, expected = built(spark, readings), plain(readings)
-    assert set(found) == {(service, date.isoweekday()) for service, _, _, date in readings}
+    found, (cells, spreads) = built(spark, readings), plain(readings)
+    assert set(found) == {(service, at.astimezone(CHICAGO).isoweekday()) for service, at, _ in readings}
     for key, row in found.items():
-        assert len(row["Last4Avg"]) == len(row["Samples"]) == len(row["Spread"]) == SLOTS
-        for slot in range(SLOTS):
-            average, samples, spread = expected[key].get(slot, (None, None, None))
-            assert (row["Last4Avg"][slot], row["Samples"][slot]) == (average, samples)
-            assert row["Spread"][slot] == (spread if spread is None else pytest.approx(spread, rel=1e-12))
+        slots = list(zip(row["Last4Avg"], row["Samples"], strict=True))
+        assert slots == [cells[key].get(slot, (None, None)) for slot in range(SLOTS)]
+        assert row["Spread"] == [
+            spreads[key].get(window) and pytest.approx(spreads[key][window], rel=1e-12) for window in range(SLOTS // WINDOW)
+        ]
+        assert row["Growth"] == 1.0
 
 
 def test_fewer_than_two_samples_are_no_baseline(spark):
@@ -100,25 +105,25 @@ def test_the_skipped_hour_has_a_sample_fewer_and_the_repeated_hour_counts_twice(
     assert (found["Last4Avg"][1], found["Samples"][1]) == (30.0, 3)
 
 
-PACKED = "ServiceName string, DayType int, Last4Avg array<double>, Spread array<double>"
+def test_growth_is_the_slope_of_the_four_weeks_and_a_gap_is_no_shrinking(spark):
+    weeks = [
+        reading(date=MONDAY + dt.timedelta(7 * week), hour=hour, value=100 + 10 * week) for week in range(4) for hour in (3, 4)
+    ]
+    assert built(spark, weeks)["www", 1]["Growth"] == 1.0
+    growing = 1 + 2.5 * 10 / 115
+    assert built(spark, weeks, grows=True)["www", 1]["Growth"] == pytest.approx(growing)
+    assert built(spark, weeks[:-1], grows=True)["www", 1]["Growth"] == pytest.approx(growing)
+    assert built(spark, weeks[:-2], grows=True)["www", 1]["Growth"] == 1.0
 
 
-def test_profile_says_what_was_lost_moved_or_is_not_a_number(spark):
-    candidate = spark.createDataFrame(
-        [("www", 1, [100.0, 151.0, None, 40.0], [1.0, 1.0, None, -1.0]), ("login", 1, [float("nan"), 1.0], [0.0, 0.0])], PACKED
-    )
-    in_force = spark.createDataFrame([("www", 1, [100.0, 100.0, 100.0, 100.0], [1.0] * 4), ("search", 2, [1.0], [1.0])], PACKED)
-    rows = {row.ServiceName: row.asDict() for row in profile(candidate, in_force, 50.0).collect()}
-    assert (rows["search"]["Lost"], rows["search"]["Slots"]) == (True, None)
-    assert rows["www"] == {
-        "ServiceName": "www",
-        "DayType": 1,
-        "Lost": False,
-        "Slots": 4,
-        "CoveredShare": 0.75,
-        "Finite": True,
-        "Lowest": 40.0,
-        "LowestSpread": -1.0,
-        "MovedShare": 2 / 3,
-    }
-    assert (rows["login"]["Finite"], rows["login"]["MovedShare"]) == (False, None)
+@given(st.floats(1, 1e6), st.floats(-0.1, 0.1), st.integers(0, 3), st.floats(0, 3))
+def test_growth_follows_a_line_and_hardly_one_odd_week(level, slope, odd, times):
+    line = level * (1 + slope * np.arange(1, 5))
+    assert growth.factor(line) == pytest.approx(np.clip((1 + 5 * slope) / (1 + 2.5 * slope), 0.5, 2))
+    outlier = line.copy()
+    outlier[odd] *= times
+    assert 0.5 <= growth.factor(outlier) <= 2
+
+
+def test_without_four_weeks_of_traffic_nothing_grows():
+    assert growth.factor(np.array([1.0, 2.0, 3.0])) == growth.factor(np.zeros(4)) == 1.0

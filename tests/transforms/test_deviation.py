@@ -10,11 +10,11 @@ AVERAGES = st.one_of(st.none(), st.integers(0, 40_000).map(lambda quarters: quar
 READINGS = st.lists(
     st.tuples(st.integers(0, 10_000), AVERAGES, st.one_of(st.none(), st.floats(0, 500))), min_size=20, max_size=80
 )
-SCHEMA = "Value long, Last4Avg double, Spread double"
+SCHEMA = "Value long, Expected double, Spread double"
 
 
 def judged(spark, rows, **rule):
-    value, average, spread = F.col("Value"), F.col("Last4Avg"), F.col("Spread")
+    value, average, spread = F.col("Value"), F.col("Expected"), F.col("Spread")
     columns = [
         deviation.predicted_diff(value, average),
         deviation.predicted_pct(value, average),

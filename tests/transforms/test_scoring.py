@@ -5,7 +5,7 @@ import datetime as dt
 from jobs.transforms.scoring import score
 
 READINGS = "ServiceName string, Timestamp timestamp, Value long"
-PACKED = "ServiceName string, DayType int, Last4Avg array<double>, Spread array<double>"
+PACKED = "ServiceName string, DayType int, Last4Avg array<double>, Spread array<double>, Growth double"
 HOLIDAY = dt.date(2026, 11, 26)
 RULE = {"percent": 5.0, "spread": 3.0, "minimum": 20.0}
 
@@ -16,8 +16,8 @@ def by_hour(**averages) -> list[float | None]:
 
 def baseline(spark):
     rows = [
-        ("www", 6, by_hour(h0=100.0, h9=200.0), by_hour(h0=2.0, h9=2.0)),
-        ("www", 7, by_hour(h9=50.0), by_hour(h9=2.0)),
+        ("www", 6, by_hour(h0=100.0, h9=200.0), [2.0, 3.0, None], 1.0),
+        ("www", 7, by_hour(h9=50.0), [None, 2.0, None], 1.5),
     ]
     return spark.createDataFrame(rows, PACKED)
 
@@ -29,7 +29,7 @@ def readings():
         ("www", saturday + dt.timedelta(hours=9), 230),
         ("www", saturday + dt.timedelta(hours=10), 230),
         ("www", saturday - dt.timedelta(seconds=1), 230),
-        ("www", dt.datetime(2026, 11, 26, 14, tzinfo=dt.UTC), 20),
+        ("www", dt.datetime(2026, 11, 26, 14, tzinfo=dt.UTC), 30),
         ("login", saturday, 7),
     ]
 
@@ -42,12 +42,12 @@ def test_each_reading_meets_its_own_slot(spark):
     found = scored(spark, spark.createDataFrame(readings(), READINGS)).collect()
     judged = {(row.ServiceName, row.Timestamp, row.Value): tuple(row)[3:] for row in found}
     assert list(judged.values()) == [
-        (6, 0, 100.0, 2.0, 1.0, 101.0, False),
-        (6, 9, 200.0, 2.0, 30.0, 115.0, True),
-        (6, 10, None, None, None, None, False),  # a slot without a baseline
-        (5, 23, None, None, None, None, False),  # Friday still
-        (7, 9, 50.0, 2.0, -30.0, 40.0, True),  # Thanksgiving is a Sunday
-        (6, 0, None, None, None, None, False),  # a service without a baseline
+        (6, 0, 100.0, 100.0, 2.0, 1.0, 101.0, False),
+        (6, 9, 200.0, 200.0, 3.0, 30.0, 115.0, True),
+        (6, 10, None, None, None, None, None, False),  # a slot without a baseline
+        (5, 23, None, None, None, None, None, False),  # Friday still
+        (7, 9, 50.0, 75.0, 2.0, -45.0, 40.0, True),  # Thanksgiving is a Sunday, and Sundays grow
+        (6, 0, None, None, None, None, None, False),  # a service without a baseline
     ]
 
 

@@ -1,0 +1,61 @@
+"""A person's word on a candidate that the gate refused."""
+
+import datetime as dt
+import os
+
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import Param
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from contracts.feeds import Feed
+from dags.lake_notes import Refusal, refusal
+
+REASON = Param("", type="string", maxLength=500, title="Reason", description="Why; kept in the baseline's history.")
+
+
+class CandidateApproval(ApprovalOperator):
+    """Asks whether a refused candidate is to be promoted nevertheless, and why; skipped where the gate refused nothing.
+
+    Give it the Param `reason` (REASON). Approved, it returns who approved and the reason (`responded_by_user`, `params_input`).
+    Rejected or not answered within `response_timeout`, it fails, and with it the run.
+    """
+
+    def __init__(self, *, feed: Feed, response_timeout: dt.timedelta, **task):
+        subject = f"The gate refused a baseline candidate of {feed.name}. Promote it nevertheless?"
+        super().__init__(subject=subject, fail_on_reject=True, response_timeout=response_timeout, **task)
+        self.feed = feed
+
+    def execute(self, context):
+        refused = refusal(self.feed, context["run_id"])
+        if refused is None:
+            raise AirflowSkipException("the gate refused nothing in this run")
+        self.body = question(self.feed, context["run_id"], refused)
+        return super().execute(context)
+
+    def execute_complete(self, context, event):
+        answer = super().execute_complete(context, event)
+        if not (answer["params_input"] or {}).get("reason", "").strip():
+            raise AirflowFailException("approved without a reason; clear this task to be asked again")
+        return answer
+
+
+def question(feed: Feed, run_id: str, refused: Refusal) -> str:
+    """What a person needs to know to decide (Markdown)."""
+    lines = [f"Candidate {refused.candidate_version} failed:", ""]
+    for each in refused.expectations:
+        lines.append(f"- **{each['notes']}** `{each['expectation']}`, observed {each['observed']}")
+        lines += [f"  - `{row}`" for row in each["sample"]]
+    docs = f"{os.environ.get('SUNDIAL_API', '')}/gate/{feed.name}/{run_id}/index.html"
+    return "\n".join([*lines, "", f"Data Docs: {docs}", "", "Until you approve, the baseline in force stays."])
+
+
+def approved_by(ti, task_id: str) -> str:
+    """The options of promote_baseline that say who approved; nothing where nobody was asked."""
+    answer = ti.xcom_pull(task_ids=task_id)
+    return f"--approved-by={answer['responded_by_user']['name']}" if answer else ""
+
+
+def reason(ti, task_id: str) -> str:
+    """The option of promote_baseline that says why."""
+    answer = ti.xcom_pull(task_ids=task_id)
+    return f"--reason={' '.join(answer['params_input']['reason'].split())}" if answer else ""

@@ -1,0 +1,82 @@
+"""What the batch DAGs have in common: one of each kind per declared feed, and a candidate's way to promotion."""
+
+import datetime as dt
+
+from airflow.sdk import DAG, Asset
+
+from contracts.feeds import Feed
+from dags.approval import REASON, CandidateApproval, approved_by, reason
+from dags.spark_job import SparkJob, spark_job
+
+# As --option=value, so that no value can be taken for an option. Airflow admits only [A-Za-z0-9_.~:+-] in a run id.
+RUN_ID = "--run-id={{ run_id }}"
+BY = "--by={{ dag_run.triggering_user_name or dag.dag_id }}"
+ANSWER_WITHIN = dt.timedelta(hours=12)
+MINUTE = dt.timedelta(minutes=1)
+
+
+def feed_dag(kind: str, feed: Feed, doc_md: str, tags: list[str], **dag) -> DAG:
+    """The DAG `<kind>.<feed>`: one run at a time, retried jobs, the feed's own clock for `local_date`."""
+    return DAG(
+        dag_id=f"{kind}.{feed.name}",
+        start_date=dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
+        catchup=False,
+        max_active_runs=1,
+        default_args={"owner": "sundial", "retries": 2, "retry_delay": dt.timedelta(seconds=30)},
+        user_defined_macros={"approved_by": approved_by, "reason": reason},
+        user_defined_filters={"local_date": lambda at: at.astimezone(feed.zone).date().isoformat()},
+        tags=["sundial", kind, feed.name, *tags],
+        doc_md=doc_md,
+        **dag,
+    )
+
+
+def asset(name: str, feed: Feed) -> Asset:
+    """A table of a feed, for the lineage: history, baseline_candidate, baseline."""
+    return Asset(f"{name}.{feed.name}", uri=f"sundial://lake/{name}/{feed.table}")
+
+
+def archive(feed: Feed) -> SparkJob:
+    return spark_job("archive", feed.name, RUN_ID, outlets=[asset("history", feed)], execution_timeout=120 * MINUTE)
+
+
+def build_check_promote(feed: Feed, *build_options: str) -> SparkJob:
+    """The chain from history to the baseline in force; returns its first task.
+
+    A candidate that the gate refuses makes `check_baseline` fail; then, and only then, `approve` asks a person. One success is
+    enough for `promote_baseline`: the gate's or the person's. The job itself holds that against the gate's kept results.
+    """
+    history, candidate, baseline = (asset(name, feed) for name in ("history", "baseline_candidate", "baseline"))
+    build = spark_job(
+        "build_baseline",
+        feed.name,
+        RUN_ID,
+        *build_options,
+        inlets=[history],
+        outlets=[candidate],
+        execution_timeout=120 * MINUTE,
+    )
+    check = spark_job("check_baseline", feed.name, RUN_ID, inlets=[candidate], retries=0, execution_timeout=60 * MINUTE)
+    approve = CandidateApproval(
+        task_id="approve",
+        feed=feed,
+        params={"reason": REASON},
+        response_timeout=ANSWER_WITHIN,
+        trigger_rule="one_failed",
+        retries=0,
+    )
+    promote = spark_job(
+        "promote_baseline",
+        feed.name,
+        RUN_ID,
+        BY,
+        "{{ approved_by(ti, 'approve') }}",
+        "{{ reason(ti, 'approve') }}",
+        inlets=[candidate],
+        outlets=[baseline],
+        trigger_rule="one_success",
+        execution_timeout=15 * MINUTE,
+    )
+    build >> check >> [approve, promote]
+    approve >> promote
+    return build

@@ -1,0 +1,72 @@
+"""
+# Repair history
+
+Makes dates of `history/<feed>` anew from what the topic still holds of them, then builds, checks and promotes the baseline as the
+night does: only kinds of day whose readings have changed are computed, and the gate decides. Rows that the topic no longer holds
+stay as they are.
+
+It starts by itself when `archive_history.<feed>` met late readings (asset `late.<feed>`), for the dates that they belong to.
+
+## Run it by hand
+*Trigger* with the first and the last date, and a reason, which stays in the table's history: after rows were lost or damaged,
+after the feed's time zone was corrected, or when a corrected contract can read what it could not.
+
+## When it fails
+- **`repair_history` is red:** the last line of its log says why; the table is as it was. *Clear* it to try again.
+- **`check_baseline` is red:** the history is repaired, but the baseline that follows from it was refused, and `approve` waits for
+  you: see the runbook of `nightly_baseline.<feed>`.
+"""
+
+import datetime as dt
+
+from airflow.sdk import Param
+
+from contracts.feeds import load_feeds
+from dags.feed_dags import MINUTE, RUN_ID, asset, build_check_promote, feed_dag
+from dags.spark_job import spark_job
+
+
+def date(title: str) -> Param:
+    description = f"{title} local date to repair (YYYY-MM-DD). Left empty only by runs that late readings start."
+    return Param(None, type=["string", "null"], format="date", title=title, description=description)
+
+
+REASON = Param("", type="string", maxLength=500, title="Reason", description="Why; kept in the table's history.")
+
+
+def span(end: str) -> str:
+    """The date that the form names, or else that of the late readings which started the run."""
+    pick = "min" if end == "from" else "max"
+    return f"--{end}={{{{ params['{end}'] or (triggering_asset_events | late_ends('{end}') | {pick}) }}}}"
+
+
+def late_ends(events, end: str) -> list[str]:
+    """`from` or `to` of each event of late readings that started the run. Raises ValueError where neither form nor event says."""
+    found = [event.extra[end] for of_asset in events.values() for event in of_asset if end in event.extra]
+    if not found:
+        raise ValueError("no dates to repair: trigger with Params `from` and `to`")
+    return found
+
+
+for feed in load_feeds().values():
+    with feed_dag(
+        "repair_history",
+        feed,
+        __doc__,
+        ["batch", "repair"],
+        schedule=[asset("late", feed)],
+        dagrun_timeout=dt.timedelta(hours=20),
+        params={"from": date("First"), "to": date("Last"), "reason": REASON},
+    ) as dag:
+        dag.user_defined_filters["late_ends"] = late_ends
+        repair = spark_job(
+            "repair_history",
+            feed.name,
+            RUN_ID,
+            span("from"),
+            span("to"),
+            "--reason={{ params.reason or 'late readings' }}",
+            outlets=[asset("history", feed)],
+            execution_timeout=120 * MINUTE,
+        )
+        repair >> build_check_promote(feed, "--as-of={{ dag_run.run_after | local_date }}")

@@ -1,0 +1,47 @@
+"""
+# Roll back the baseline
+
+Puts an older version of `baseline/<feed>` in force again, in one commit that names it; running streams take it up within seconds.
+Nothing is lost: the versions between stay, and a rollback can itself be rolled back.
+
+## Run it by hand
+*Trigger* with the version (the dashboard and `GET /api/feeds/<feed>/baseline` list them, with who promoted what and when) and the
+reason, which stays in the baseline's history. The next night promotes a new candidate, if the gate lets it pass: pause
+`nightly_baseline.<feed>` where that must not happen yet.
+
+## When it fails
+- **`rollback_baseline` is red:** the last line of its log names the versions that can be put in force; trigger with one of
+  them. The baseline in force is as it was.
+"""
+
+import datetime as dt
+
+from airflow.sdk import Param
+
+from contracts.feeds import load_feeds
+from dags.feed_dags import BY, MINUTE, RUN_ID, asset, feed_dag
+from dags.spark_job import spark_job
+
+VERSION = Param(type="integer", minimum=0, title="Version", description="Version of the baseline to put in force again.")
+REASON = Param(type="string", minLength=3, maxLength=500, title="Reason", description="Why; kept in the baseline's history.")
+
+for feed in load_feeds().values():
+    with feed_dag(
+        "rollback_baseline",
+        feed,
+        __doc__,
+        ["batch", "repair"],
+        schedule=None,
+        dagrun_timeout=dt.timedelta(hours=1),
+        params={"version": VERSION, "reason": REASON},
+    ):
+        spark_job(
+            "rollback_baseline",
+            feed.name,
+            RUN_ID,
+            "--to-version={{ params.version }}",
+            BY,
+            "--reason={{ params.reason }}",
+            outlets=[asset("baseline", feed)],
+            execution_timeout=15 * MINUTE,
+        )

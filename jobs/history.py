@@ -1,0 +1,56 @@
+"""How rows become part of history/<feed>: the dates that they touch are written anew, sorted, in one commit."""
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from jobs import lake
+from jobs.transforms import history
+
+ROWS_PER_FILE = 4_000_000
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a merge did: how many rows arrived by date; late ones are of dates that the table held, its newest apart."""
+
+    rows: dict[dt.date, int]
+    late: list[dt.date]
+
+    def __str__(self) -> str:
+        dates = sorted(self.rows)
+        span = f" of {dates[0]} to {dates[-1]}" if dates else ""
+        late = f", late ones of {', '.join(map(str, self.late))}" if self.late else ""
+        return f"{sum(self.rows.values()):,} readings{span}{late}"
+
+
+def merge(session: SparkSession, table: lake.Table, arrived: DataFrame, note: dict, **options: str) -> Merged:
+    """Make `arrived` (rows as `transforms.history.placed` gives them) part of the table; of two rows for one reading the later
+    offset wins. One commit, whose note is `note` with `rows` and `late` of what is returned.
+
+    A touched date is rewritten whole. So a date is always a few sorted files, however its rows came: nothing to compact.
+    """
+    arrived = arrived.cache()
+    counts = {row.Date: row["count"] for row in arrived.groupBy("Date").count().collect()}
+    held = sorted(dt.date.fromisoformat(date) for date in table.parts())
+    touched = [date for date in held if date in counts]
+    merged = Merged(counts, [date for date in touched if date < held[-1]])
+    note |= {"rows": {str(date): count for date, count in sorted(counts.items())}, "late": [str(date) for date in merged.late]}
+    if not counts and table.version() >= 0:
+        table.remark(note)
+        return merged
+    rows = table.read(session).where(F.col("Date").isin(touched)).unionByName(arrived) if touched else arrived
+    write(session, table, rows, counts, note, **options)
+    arrived.unpersist()
+    return merged
+
+
+def write(
+    session: SparkSession, table: lake.Table, rows: DataFrame, dates: Iterable[dt.date], note: dict, **options: str
+) -> None:
+    """Make these dates hold exactly these rows, the latest of each reading, in one commit."""
+    files = max(session.sparkContext.defaultParallelism, rows.count() // ROWS_PER_FILE)
+    table.replace(history.latest(rows, files), dates, note, **options)

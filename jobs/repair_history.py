@@ -1,0 +1,57 @@
+"""Repair history: make dates of history/<feed> anew from what the topic still holds of them, in one commit.
+
+For rows that were lost or damaged, that belong to another date since the feed's time zone was corrected, or that a corrected
+contract can read now. Rows that the topic no longer holds (older than its retention, or bootstrapped) stay as they are.
+"""
+
+import datetime as dt
+
+from pyspark.sql import functions as F
+
+from contracts.feeds import Feed
+from jobs import archive, history, kafka, lake, settings, spark, wire
+from jobs.settings import JobError, Platform
+from jobs.transforms.history import placed
+
+LONGEST = 400  # days
+AHEAD = dt.timedelta(days=1)  # a producer's clock may be that far ahead of the broker's, whose time the offsets are looked up by
+
+
+def main(platform: Platform) -> None:
+    arguments = settings.parser(__doc__)
+    settings.add_run_id(arguments)
+    arguments.add_argument("--from", dest="first", required=True, type=settings.iso_date, help="first local date, YYYY-MM-DD")
+    arguments.add_argument("--to", dest="last", required=True, type=settings.iso_date, help="last local date, included")
+    arguments.add_argument("--reason", default="", type=settings.line, help="why; kept in the table's history")
+    options = arguments.parse_args()
+    feed: Feed = options.feed
+    table, dates = lake.history(platform, feed), days(options.first, options.last)
+    reached = archive.archived(table)
+    if not reached:
+        raise JobError(f"history/{feed.table} was never archived; run jobs/archive.py --feed {feed.name} first")
+    since = dt.datetime.combine(dates[0], dt.time(), feed.zone) - AHEAD
+    ends = {p: (start, reached.get(p, start)) for p, start in kafka.offsets_since(platform, feed.topic, since).items()}
+    ranges = {p: kafka.Range(min(start, end), end) for p, (start, end) in ends.items()}
+    session = spark.session(f"repair_history {feed.name}", platform)
+    inside = F.col("Date").between(F.lit(dates[0]), F.lit(dates[-1]))
+    there = F.lit(False)
+    for partition, each in ranges.items():
+        there |= (F.col("KafkaPartition") == partition) & (F.col("KafkaOffset") >= each.start)
+    schemas = kafka.Registry(platform).writer_schemas(feed.topic)
+    decoded = wire.decode(kafka.read_ranges(session, platform, feed.topic, ranges), feed, schemas)
+    read = placed(decoded.where(F.col("Error").isNull()), feed.timezone, feed.interval_seconds).where(inside)
+    rows = table.read(session).where(inside & ~there).unionByName(read)
+    note = {"run_id": options.run_id, "repaired": [str(dates[0]), str(dates[-1])], "reason": options.reason}
+    history.write(session, table, rows.cache(), dates, note)
+    print(f"history/{feed.table}: version {table.version()}, {rows.count():,} readings of {dates[0]} to {dates[-1]}", flush=True)
+
+
+def days(first: dt.date, last: dt.date) -> list[dt.date]:
+    """All dates from first to last. Raises JobError where there are none, or too many to be meant."""
+    if not 0 <= (last - first).days < LONGEST:
+        raise JobError(f"--from {first} --to {last}: must be 1 to {LONGEST} days in their order")
+    return [first + dt.timedelta(days=number) for number in range((last - first).days + 1)]
+
+
+if __name__ == "__main__":
+    settings.run(main)

@@ -1,0 +1,174 @@
+"""Cells of a capture as readings: what they say where that can be told, and a mark for each kind of mistake where it can't.
+
+Cells are the columns ServiceCell, TimeCell and ValueCell as a file holds them, each of a type that READABLE names, and where they
+stand: File string, Block long and Line long, which order them as the files do; Folder date, that of the folder Date=… that the file
+is in; Broken string, the line of a CSV that has too few or too many fields. All need a session whose time zone is UTC.
+"""
+
+import datetime as dt
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from jobs.transforms import calendar
+
+NUMBERS = (T.IntegralType, T.DecimalType, T.FloatType, T.DoubleType)
+INSTANTS = (T.TimestampType, *NUMBERS)
+TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
+READABLE = {
+    "ServiceCell": (T.StringType, T.IntegralType),
+    "TimeCell": (*TIMES, *NUMBERS, T.StringType),
+    "ValueCell": (*NUMBERS, T.StringType),
+}
+UNITS = {"s": "1000", "ms": "1", "us": "0.001", "ns": "0.000001"}  # milliseconds in one
+FIRST_YEAR, LAST_YEAR = 1990, 2100
+FIRST, END = (int(dt.datetime(year, 1, 1, tzinfo=dt.UTC).timestamp()) * 1000 for year in (FIRST_YEAR, LAST_YEAR + 1))
+MILLIS_PER_DAY = 86_400_000
+MISTAKES = ("BrokenRow", "NoService", "NoTime", "NoUnit", "Outside", "Skipped", "NoValue", "OtherDate")
+
+_ISO = (
+    r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+    r"([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d{1,9})?)?\s*(Z|[+-](0\d|1[0-4]):?[0-5]\d)?)?$"
+)
+_OFFSET = r"\s*(Z|[+-]\d\d:?\d\d)$"
+_NUMBER = r"^[+-]?\d{1,20}(\.\d*)?$"
+_COUNT = r"^\+?\d{1,18}(\.0*)?$"
+_BLANKS = " \t\r\n"
+
+
+def readings(cells: DataFrame, clock: str, unit: str | None, timezone: str) -> DataFrame:
+    """Cells, with what they say and what is wrong with them:
+
+    ServiceName string, without blanks around it; null: none. Value long; null: no whole number of 0 or more.
+    Timestamp, to the millisecond as in a topic; null: it can't be told. Repeated: a wall-clock time in the hour that daylight
+      saving repeats; Timestamp is then that of the first pass, Second that of the second, and `in_file_order` decides.
+    Number decimal: a time that is a number.
+    MISTAKES, boolean: BrokenRow (then no other), NoService, NoTime (null or unreadable), NoUnit (a number, and no unit given),
+      Outside of the years FIRST_YEAR to LAST_YEAR, Skipped (a wall-clock time in the hour that daylight saving skips), NoValue,
+      OtherDate than that of the folder Date=… that the file is in. Good: none of them.
+
+    clock: the zone whose wall clock times without an offset are of; unit: that of times that are numbers; timezone: the feed's.
+    """
+    kinds = {field.name: field.dataType for field in cells.schema}
+    exact, wall, number = _times(F.col("TimeCell"), kinds["TimeCell"], unit)
+    read = cells.select(
+        "*",
+        F.nullif(_text("ServiceCell"), F.lit("")).alias("ServiceName"),
+        _whole_number(F.col("ValueCell"), kinds["ValueCell"]).alias("Value"),
+        exact.cast("long").alias("Exact"),
+        wall.cast("long").alias("Wall"),
+        number.cast("decimal(29,9)").alias("Number"),
+    )
+    passes = read.select("*", *_passes(F.when(_within(F.col("Wall")), F.timestamp_millis("Wall")), clock))
+    exactly = F.when(_within(F.col("Exact")), F.timestamp_millis("Exact"))
+    told = passes.withColumns({
+        "Timestamp": F.coalesce(exactly, F.when(~F.col("Never"), F.col("First"))),
+        "Repeated": F.coalesce(F.col("Second") > F.col("First"), F.lit(False)),
+    })  # fmt: skip
+    sound = F.col("Broken").isNull()
+    marked = told.withColumns({name: sound & mark for name, mark in _marks(unit, timezone).items()} | {"BrokenRow": ~sound})
+    return marked.withColumn("Good", ~F.greatest(*MISTAKES)).drop("Exact", "First", "Never")
+
+
+def in_file_order(repeated: DataFrame) -> DataFrame:
+    """Repeated readings on the pass that they are of: the first, until the times of their service step back within that hour,
+    from there on the second. Equal times don't step back: they are one reading, written twice.
+    """
+    day = F.call_function("div", F.col("Wall"), F.lit(MILLIS_PER_DAY))
+    so_far = Window.partitionBy("ServiceName", day).orderBy("File", "Block", "Line")
+    stepped = repeated.withColumn("_back", F.coalesce(F.col("Wall") < F.lag("Wall").over(so_far), F.lit(False)))
+    until_here = so_far.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    later = stepped.withColumn("_later", F.max("_back").over(until_here))
+    timestamp = F.when(F.col("_later"), F.col("Second")).otherwise(F.col("Timestamp"))
+    return later.withColumn("Timestamp", timestamp).drop("_back", "_later")
+
+
+def fits(unit: str) -> Column:
+    """Whether the time, a number, is one of the years that count if it is of that unit."""
+    return F.coalesce(_within(_milliseconds(F.col("Number"), unit)), F.lit(False))
+
+
+def distinct(readings: DataFrame) -> DataFrame:
+    """One row for each (ServiceName, Timestamp): its Value, the Highest that another row gives it, and how many Rows it has."""
+    return readings.groupBy("ServiceName", "Timestamp").agg(
+        F.min("Value").alias("Value"), F.max("Value").alias("Highest"), F.count("*").alias("Rows")
+    )
+
+
+def _marks(unit: str | None, timezone: str) -> dict[str, Column]:
+    moment = F.coalesce("Exact", "Wall")
+    unit_missing = F.col("Number").isNotNull() & F.lit(unit is None)
+    date = calendar.local_date(calendar.wall_clock(F.col("Timestamp"), timezone))
+    return {
+        "NoService": F.col("ServiceName").isNull(),
+        "NoTime": moment.isNull() & ~unit_missing,
+        "NoUnit": unit_missing,
+        "Outside": F.coalesce(~_within(moment), F.lit(False)),
+        "Skipped": F.coalesce("Never", F.lit(False)),
+        "NoValue": F.col("Value").isNull(),
+        # the date of a repeated reading is not known before its pass is
+        "OtherDate": F.coalesce(F.col("Folder") != date, F.lit(False)) & ~F.col("Repeated"),
+    }
+
+
+def _text(cell: str) -> Column:
+    return F.btrim(F.col(cell).cast("string"), F.lit(_BLANKS))
+
+
+def _within(milliseconds: Column) -> Column:
+    return (milliseconds >= FIRST) & (milliseconds < END)
+
+
+def _times(cell: Column, kind: T.DataType, unit: str | None) -> tuple[Column, Column, Column]:
+    """(instant, wall clock, number): milliseconds, milliseconds as if the wall were UTC's, and as written; at most one of
+    the first two is not null.
+    """
+    nothing = F.lit(None)
+    if isinstance(kind, T.TimestampType):
+        return F.unix_millis(cell), nothing, nothing
+    if isinstance(kind, TIMES):
+        return nothing, F.unix_millis(cell.cast("timestamp")), nothing
+    text = _text("TimeCell")
+    number = F.when(text.rlike(_NUMBER), text) if isinstance(kind, T.StringType) else cell
+    number = number.try_cast("decimal(29,9)")
+    if unit or not isinstance(kind, T.StringType):
+        return _milliseconds(number, unit) if unit else nothing, nothing, number
+    local = F.regexp_replace(F.translate(F.when(text.rlike(_ISO), text), ",", "."), _OFFSET, "")
+    shown = F.unix_millis(local.try_cast("timestamp_ntz").cast("timestamp"))
+    offset = F.regexp_extract(text, _OFFSET, 1)
+    return F.when(offset != "", shown - _offset_milliseconds(offset)), F.when(offset == "", shown), number
+
+
+def _offset_milliseconds(offset: Column) -> Column:
+    """Of 'Z', '+05:30' or '-0500'."""
+    minutes = F.substring(offset, 2, 2).try_cast("int") * 60 + F.substring(offset, -2, 2).try_cast("int")
+    return F.when(offset == "Z", F.lit(0)).when(offset.startswith("-"), -minutes).otherwise(minutes) * 60_000
+
+
+def _milliseconds(number: Column, unit: str) -> Column:
+    """Of a number of that unit; one that is far off is brought near, as it need not fit into a long."""
+    exact = F.floor(number * F.lit(UNITS[unit]).cast("decimal(10,6)"))
+    near = F.least(F.greatest(exact, F.lit(FIRST - MILLIS_PER_DAY)), F.lit(END + MILLIS_PER_DAY))
+    return F.when(number.isNotNull(), near).cast("long")
+
+
+def _passes(wall: Column, zone: str) -> tuple[Column, Column, Column]:
+    """First and Second, the instants at which the clocks of the zone showed that time: in the hour that daylight saving repeats
+    they differ. Never: the clocks never did.
+    """
+    first = F.to_utc_timestamp(wall, zone)
+    day_later = F.timestamp_millis(F.unix_millis(first) + MILLIS_PER_DAY)
+    offset = F.unix_millis(F.from_utc_timestamp(day_later, zone)) - F.unix_millis(day_later)
+    after = F.timestamp_millis(F.unix_millis(wall) - offset)  # as the clocks go once they have changed
+    second = F.when(F.from_utc_timestamp(after, zone) == wall, F.greatest(first, after)).otherwise(first)
+    return first.alias("First"), second.alias("Second"), (F.from_utc_timestamp(first, zone) != wall).alias("Never")
+
+
+def _whole_number(cell: Column, kind: T.DataType) -> Column:
+    if isinstance(kind, T.StringType):
+        text = F.btrim(cell, F.lit(_BLANKS))
+        return F.when(text.rlike(_COUNT), F.regexp_replace(text, r"^\+|\.0*$", "")).try_cast("long")
+    if isinstance(kind, T.FloatType | T.DoubleType):
+        return F.when((cell >= 0) & (cell < 2.0**53) & (F.rint(cell) == cell), cell).try_cast("long")
+    return F.when((cell >= 0) & (cell % 1 == 0), cell).try_cast("long")

@@ -1,0 +1,87 @@
+"""What the gate looks at: each figure from rows whose answer is known."""
+
+import datetime as dt
+import math
+
+import pytest
+
+from jobs.transforms import baseline
+from jobs.transforms.profile import profile
+
+READINGS = "ServiceName string, Date date, Slot int, Value long"
+AS_OF = dt.date(2026, 6, 9)  # a Tuesday
+MONDAYS = [dt.date(2026, 6, 8) - dt.timedelta(weeks=week) for week in range(4, -1, -1)]
+
+
+def packed(service="www", day_type=1, averages=(100.0, 100.0, 100.0, 100.0), spread=(1.0,), dates=MONDAYS[:4], growth=1.0):
+    samples = [None if average is None else len(dates) for average in averages]
+    return service, day_type, list(averages), samples, list(spread), growth, list(dates)
+
+
+def profiled(spark, candidate, in_force=(), readings=()):
+    frames = (spark.createDataFrame(list(rows), baseline.PACKED) for rows in (candidate, in_force))
+    runs = spark.createDataFrame(list(readings), READINGS).mapInArrow(baseline.pack, baseline.RUNS)
+    last_day = baseline.by_day_type(runs, [])
+    rows = profile(*frames, last_day, AS_OF, 4, 50.0).collect()
+    return {(row.ServiceName, row.DayType): row.asDict() for row in rows}
+
+
+def test_figures_of_a_candidate(spark):
+    found = profiled(
+        spark,
+        [packed(averages=(100.0, 151.0, None, 40.0), spread=(1.0, -1.0)), packed("login", averages=(math.nan, 1.0, 1.0, 1.0))],
+        [packed(), packed("search", 2)],
+    )
+    assert found["search", 2] | {"ServiceName": None, "DayType": None} == dict.fromkeys(found["search", 2]) | {"Lost": True}
+    assert found["www", 1] == {
+        "ServiceName": "www",
+        "DayType": 1,
+        "Lost": False,
+        "Rows": 1,
+        "Slots": 4,
+        "CoveredShare": 0.75,
+        "Finite": True,
+        "Lowest": 40.0,
+        "Highest": 151.0,
+        "LowestSpread": -1.0,
+        "AgeDays": 8,
+        "MovedShare": 2 / 3,
+        "HoldoutLoss": None,
+    }
+    assert (found["login", 1]["Finite"], found["login", 1]["MovedShare"]) == (False, None)
+
+
+def test_a_new_service_is_not_covered_yet_rather_than_badly(spark):
+    found = profiled(spark, [packed(averages=(None,) * 4, spread=(None,), dates=MONDAYS[:1])])
+    assert (found["www", 1]["CoveredShare"], found["www", 1]["Lowest"]) == (None, None)
+
+
+def test_two_rows_for_one_service_and_day_type_are_counted(spark):
+    assert profiled(spark, [packed(), packed()])["www", 1]["Rows"] == 2
+
+
+def by_slot(*values, date=MONDAYS[4], service="www"):
+    return [(service, date, slot, value) for slot, value in enumerate(values)]
+
+
+def test_holdout_compares_how_both_predict_a_day_that_neither_has_seen(spark):
+    # In force 100 everywhere, last Monday 110: off by 10. The candidate: three dates at 120, and 110, of which 117.5 is the mean.
+    candidate = [packed(averages=(117.5,) * 4, dates=MONDAYS[1:])]
+    worse = profiled(spark, candidate, [packed()], by_slot(110, 110, 110, 110))
+    assert worse["www", 1]["HoldoutLoss"] == pytest.approx(0.0)  # 120 is off by 10 as well
+    farther = [packed(averages=(120.0,) * 4, dates=MONDAYS[1:])]  # without the 110: 370 / 3
+    assert profiled(spark, farther, [packed()], by_slot(110, 110, 110, 110))["www", 1]["HoldoutLoss"] == pytest.approx(1 / 3)
+    # One in force that has seen the day (it was promoted after it) does not gain by that.
+    seen = [packed(averages=(102.5,) * 4, dates=MONDAYS[1:])]
+    assert profiled(spark, farther, seen, by_slot(110, 110, 110, 110))["www", 1]["HoldoutLoss"] == pytest.approx(1 / 3)
+
+
+def test_holdout_says_nothing_where_nothing_can_be_compared(spark):
+    assert profiled(spark, [packed()], [], by_slot(1, 1, 1, 1))["www", 1]["HoldoutLoss"] is None
+    assert profiled(spark, [packed()], [packed()])["www", 1]["HoldoutLoss"] is None
+    assert profiled(spark, [packed()], [packed()], by_slot(1, service="login"))["www", 1]["HoldoutLoss"] is None
+
+
+def test_a_perfect_prediction_is_no_ground_to_call_a_good_one_bad(spark):
+    candidate = [packed(averages=(100.5,) * 4)]
+    assert profiled(spark, candidate, [packed()], by_slot(100, 100, 100, 100))["www", 1]["HoldoutLoss"] == pytest.approx(0.5)
