@@ -6,6 +6,7 @@ from airflow.sdk import DAG, Asset
 
 from contracts.feeds import Feed
 from dags.approval import REASON, CandidateApproval, approved_by, reason
+from dags.lake_notes import day_after_history
 from dags.spark_job import SparkJob, spark_job
 
 # As --option=value, so that no value can be taken for an option. Airflow admits only [A-Za-z0-9_.~:+-] in a run id.
@@ -23,7 +24,11 @@ def feed_dag(kind: str, feed: Feed, doc_md: str, tags: list[str], **dag) -> DAG:
         catchup=False,
         max_active_runs=1,
         default_args={"owner": "sundial", "retries": 2, "retry_delay": dt.timedelta(seconds=30)},
-        user_defined_macros={"approved_by": approved_by, "reason": reason},
+        user_defined_macros={
+            "approved_by": approved_by,
+            "reason": reason,
+            "day_after_history": lambda: day_after_history(feed),
+        },
         user_defined_filters={"local_date": lambda at: at.astimezone(feed.zone).date().isoformat()},
         tags=["sundial", kind, feed.name, *tags],
         doc_md=doc_md,

@@ -1,5 +1,6 @@
 """What the lake's tables say of a run, read from their logs: the gate's verdict, and the dates for which late readings came."""
 
+import datetime as dt
 import json
 import os
 from dataclasses import dataclass
@@ -36,6 +37,12 @@ def late_dates(feed: Feed, run_id: str) -> list[str]:
     table = _table(f"history/{feed.table}")
     notes = [json.loads(commit.get("userMetadata") or "{}") for commit in table.history()] if table else []
     return sorted({date for note in notes if note.get("run_id") == run_id for date in note.get("late", [])})
+
+
+def day_after_history(feed: Feed) -> str:
+    """The day after the last date of history/<feed>, which a baseline of all of it is as of (YYYY-MM-DD)."""
+    dates = [part["Date"] for part in _table(f"history/{feed.table}").partitions()]
+    return (dt.date.fromisoformat(max(dates)) + dt.timedelta(days=1)).isoformat()
 
 
 def _table(name: str):

@@ -55,17 +55,12 @@ def main(platform: Platform) -> None:
             found = capture.find(session, path)
             print(f"reading {path}: {len(found.files):,} file(s), {found.format}", flush=True)
             columns, wrong = _columns(found, options)
-            marked = cells.readings(
-                found.cells(**columns), options.clock, options.time_unit, feed.timezone, feed.interval_seconds
-            )
+            marked = cells.readings(found.cells(**columns), options.clock, options.time_unit, feed.timezone)
             counts = _counts(marked)
             mistakes += wrong + _wrong_rows(marked, counts, columns, options)
             readings = cells.distinct(_good(marked, counts)).cache()
-            arrived = placed(
-                readings.withColumns({"KafkaPartition": F.lit(-1), "KafkaOffset": F.lit(-1)}),
-                feed.timezone,
-                feed.interval_seconds,
-            )
+            unrecorded = readings.withColumns({"KafkaPartition": F.lit(-1), "KafkaOffset": F.lit(-1)})
+            arrived = placed(unrecorded, feed.timezone, feed.interval_seconds)
             mistakes += _contradictions(readings, counts) + _overridden(arrived, table)
             sums = F.count("*"), F.count_distinct("ServiceName"), F.min("Date"), F.max("Date")
             rows, services, first, last = arrived.agg(*sums).first()
@@ -75,7 +70,7 @@ def main(platform: Platform) -> None:
         raise JobError("\n- ".join([f"{path}: nothing was loaded into history/{feed.table}, as", *mistakes]))
     repeats = f", {counts.rows - rows:,} of them repeats" if counts.rows > rows else ""
     print(f"{counts.rows:,} rows{repeats}, of {services:,} services, dates {first} to {last}", flush=True)
-    history.merge(session, table, arrived, {"bootstrap": path})
+    history.merge(session, table, arrived, {"bootstrap": path} | ({"run_id": options.run_id} if options.run_id else {}))
     readings.unpersist()
     print(f"history/{feed.table}: version {table.version()}", flush=True)
 
@@ -89,7 +84,7 @@ def _options() -> Namespace:
         dest="path",
         metavar="PATH",
         required=True,
-        help="Parquet or CSV (.csv, .csv.gz): a file or a folder, local or URI",
+        help="file or folder of Parquet or CSV (.csv, .csv.gz), local or URI",
     )
     add("--service", metavar="NAME", help="one service name for all rows, instead of a column of names")
     add("--service-column", metavar="C", help="column of service names (default: the feed's key)")
@@ -97,6 +92,7 @@ def _options() -> Namespace:
     add("--value-column", metavar="C", help="column of values (default: the feed's value)")
     add("--timezone", metavar="ZONE", help="zone whose wall clock shows times without an offset (default: the feed's)")
     add("--time-unit", choices=list(cells.UNITS), help="what times count that are numbers, since 1970-01-01 UTC")
+    add("--run-id", type=settings.line, help="names the run in the table's history")
     options = arguments.parse_args()
     feed = options.feed
     options.columns = {"ServiceCell": options.service_column or feed.key} if options.service is None else {}

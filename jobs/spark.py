@@ -26,6 +26,7 @@ def _settings(platform: Platform) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "4",
         "spark.ui.showConsoleProgress": "false",
         "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.python.daemon.module": "jobs.python_daemon",
     }
     if not settings.submitted():
         conf["spark.master"] = "local[2]"

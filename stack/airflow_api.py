@@ -64,7 +64,8 @@ class AirflowApi:
         return due is not None and dt.datetime.fromisoformat(due) <= dt.datetime.now(dt.UTC)
 
     def watch(self, dag: str, run: str, say, timeout: float) -> None:
-        """Say each change of a task's state until the run ends. Raises StackError with the failed task's log if it fails."""
+        """Say each change of a task's state until the run ends. Raises StackError with the failed task's log as soon as one fails,
+        though the run may go on and ask a person what to do."""
         said, deadline = {}, time.monotonic() + timeout
         while True:
             state = self.call("GET", f"dags/{dag}/dagRuns/{run}")["state"]
@@ -73,6 +74,8 @@ class AirflowApi:
                 if task["state"] and said.get(label(task)) != task["state"]:
                     said[label(task)] = task["state"]
                     say(f"  {label(task)}: {task['state']}")
+            if failed := [task for task in tasks if task["state"] == "failed"]:
+                self._explain(dag, run, failed)
             if state in ENDED:
                 break
             if time.monotonic() > deadline:
@@ -80,7 +83,7 @@ class AirflowApi:
                 raise StackError(f"{dag} has not ended after {timeout:.0f} s", remedy=remedy)
             time.sleep(0.5)
         if state == "failed":
-            self._explain(dag, run, [task for task in tasks if task["state"] == "failed"])
+            self._explain(dag, run, [])
 
     def _explain(self, dag: str, run: str, failed: list[dict]) -> None:
         names = ", ".join(label(task) for task in failed) or "no task"

@@ -42,13 +42,14 @@ def run(home: Home, say: Say) -> None:
         step(say, 4, "wait for Airflow and serving")
         starting.wait()
     api = AirflowApi(home)
-    step(say, 5, "nightly_baseline, run by Airflow: archive, build, check, promote (the scoring stream starts meanwhile)")
-    api.unpause("nightly_baseline")
+    nightly = f"nightly_baseline.{feed.name}"
+    step(say, 5, f"{nightly}, run by Airflow: archive, build, check, promote (the scoring stream starts meanwhile)")
+    api.unpause(nightly)
     api.unpause("supervise_streams")
     if promoted := promoted_today(home, feed):
         say(f"a baseline was promoted at {promoted:%H:%M:%S} UTC; trigger the DAG in Airflow for a new one")
     else:
-        api.watch("nightly_baseline", api.begin("nightly_baseline", {"feeds": [feed.name]}), say, NIGHTLY_TIMEOUT)
+        api.watch(nightly, api.begin(nightly, {}), say, NIGHTLY_TIMEOUT)
     step(say, 6, "supervise_streams: Airflow keeps the scoring stream running; it takes up the promoted baseline")
     say(f"baseline version {await_stream(home, api, feed)} is in force")
     step(say, 7, f"wait for anomalies in {feed.anomalies_topic}")

@@ -1,8 +1,8 @@
 """Cells of a capture as readings: what they say where that can be told, and a mark for each kind of mistake where it can't.
 
 Cells are the columns ServiceCell, TimeCell and ValueCell as a file holds them, each of a type that READABLE names, and where they
-stand: File string, Block long and Line long, which order them as the files do; Folder date, that of the folder Date=… that the file
-is in; Broken string, the line of a CSV that has too few or too many fields. All need a session whose time zone is UTC.
+stand: File string, Block long and Line long, which order them as the files do; Folder date, that of the folder Date=… that they
+are in; Broken string, the line of a CSV that has too few or too many fields. All need a session whose time zone is UTC.
 """
 
 import datetime as dt
@@ -35,6 +35,7 @@ _OFFSET = r"\s*(Z|[+-]\d\d:?\d\d)$"
 _NUMBER = r"^[+-]?\d{1,20}(\.\d*)?$"
 _COUNT = r"^\+?\d{1,18}(\.0*)?$"
 _BLANKS = " \t\r\n"
+_DECIMAL = "decimal(29,9)"
 
 
 def readings(cells: DataFrame, clock: str, unit: str | None, timezone: str) -> DataFrame:
@@ -50,22 +51,11 @@ def readings(cells: DataFrame, clock: str, unit: str | None, timezone: str) -> D
 
     clock: the zone whose wall clock times without an offset are of; unit: that of times that are numbers; timezone: the feed's.
     """
-    kinds = {field.name: field.dataType for field in cells.schema}
-    exact, wall, number = _times(F.col("TimeCell"), kinds["TimeCell"], unit)
-    read = cells.select(
-        "*",
-        F.nullif(_text("ServiceCell"), F.lit("")).alias("ServiceName"),
-        _whole_number(F.col("ValueCell"), kinds["ValueCell"]).alias("Value"),
-        exact.cast("long").alias("Exact"),
-        wall.cast("long").alias("Wall"),
-        number.cast("decimal(29,9)").alias("Number"),
-    )
-    passes = read.select("*", *_passes(F.when(_within(F.col("Wall")), F.timestamp_millis("Wall")), clock))
+    named = cells.withColumn("ServiceName", F.nullif(_text("ServiceCell"), F.lit("")))
+    read = _times(named.withColumn("Value", _whole_number(F.col("ValueCell"), cells.schema["ValueCell"].dataType)), unit)
     exactly = F.when(_within(F.col("Exact")), F.timestamp_millis("Exact"))
-    told = passes.withColumns({
-        "Timestamp": F.coalesce(exactly, F.when(~F.col("Never"), F.col("First"))),
-        "Repeated": F.coalesce(F.col("Second") > F.col("First"), F.lit(False)),
-    })  # fmt: skip
+    on_clock = F.when(~F.col("Never"), F.col("First"))
+    told = _passes(read, clock).withColumns({"Timestamp": F.coalesce(exactly, on_clock), "Repeated": F.col("Second").isNotNull()})
     sound = F.col("Broken").isNull()
     marked = told.withColumns({name: sound & mark for name, mark in _marks(unit, timezone).items()} | {"BrokenRow": ~sound})
     return marked.withColumn("Good", ~F.greatest(*MISTAKES)).drop("Exact", "First", "Never")
@@ -90,10 +80,8 @@ def fits(unit: str) -> Column:
 
 
 def distinct(readings: DataFrame) -> DataFrame:
-    """One row for each (ServiceName, Timestamp): its Value, the Highest that another row gives it, and how many Rows it has."""
-    return readings.groupBy("ServiceName", "Timestamp").agg(
-        F.min("Value").alias("Value"), F.max("Value").alias("Highest"), F.count("*").alias("Rows")
-    )
+    """One row for each (ServiceName, Timestamp): its Value, and Highest, which is another where rows contradict each other."""
+    return readings.groupBy("ServiceName", "Timestamp").agg(F.min("Value").alias("Value"), F.max("Value").alias("Highest"))
 
 
 def _marks(unit: str | None, timezone: str) -> dict[str, Column]:
@@ -105,7 +93,7 @@ def _marks(unit: str | None, timezone: str) -> dict[str, Column]:
         "NoTime": moment.isNull() & ~unit_missing,
         "NoUnit": unit_missing,
         "Outside": F.coalesce(~_within(moment), F.lit(False)),
-        "Skipped": F.coalesce("Never", F.lit(False)),
+        "Skipped": F.col("Never"),
         "NoValue": F.col("Value").isNull(),
         # the date of a repeated reading is not known before its pass is
         "OtherDate": F.coalesce(F.col("Folder") != date, F.lit(False)) & ~F.col("Repeated"),
@@ -120,24 +108,40 @@ def _within(milliseconds: Column) -> Column:
     return (milliseconds >= FIRST) & (milliseconds < END)
 
 
-def _times(cell: Column, kind: T.DataType, unit: str | None) -> tuple[Column, Column, Column]:
-    """(instant, wall clock, number): milliseconds, milliseconds as if the wall were UTC's, and as written; at most one of
-    the first two is not null.
+def _times(rows: DataFrame, unit: str | None) -> DataFrame:
+    """Rows with Exact, milliseconds; Wall, milliseconds as if the wall clock were UTC's; Number decimal, a time that is a number.
+    Exact or Wall is not null where the time can be read; both are null for a number without a unit.
     """
-    nothing = F.lit(None)
+    cell, kind, nothing = F.col("TimeCell"), rows.schema["TimeCell"].dataType, F.lit(None).cast("long")
+    if isinstance(kind, T.StringType) and not unit:
+        return _from_text(rows)
     if isinstance(kind, T.TimestampType):
-        return F.unix_millis(cell), nothing, nothing
+        return rows.withColumns({"Exact": F.unix_millis(cell), "Wall": nothing, "Number": nothing})
     if isinstance(kind, TIMES):
-        return nothing, F.unix_millis(cell.cast("timestamp")), nothing
-    text = _text("TimeCell")
-    number = F.when(text.rlike(_NUMBER), text) if isinstance(kind, T.StringType) else cell
-    number = number.try_cast("decimal(29,9)")
-    if unit or not isinstance(kind, T.StringType):
-        return _milliseconds(number, unit) if unit else nothing, nothing, number
-    local = F.regexp_replace(F.translate(F.when(text.rlike(_ISO), text), ",", "."), _OFFSET, "")
-    shown = F.unix_millis(local.try_cast("timestamp_ntz").cast("timestamp"))
-    offset = F.regexp_extract(text, _OFFSET, 1)
-    return F.when(offset != "", shown - _offset_milliseconds(offset)), F.when(offset == "", shown), number
+        return rows.withColumns({"Exact": nothing, "Wall": F.unix_millis(cell.cast("timestamp")), "Number": nothing})
+    number = rows.withColumn("Number", _number(_text("TimeCell")) if isinstance(kind, T.StringType) else cell.try_cast(_DECIMAL))
+    return number.withColumns({"Exact": _milliseconds(F.col("Number"), unit) if unit else nothing, "Wall": nothing})
+
+
+def _from_text(rows: DataFrame) -> DataFrame:
+    """As `_times`. One step after the other, so that Spark computes none of them twice."""
+    text = rows.withColumn("_text", _text("TimeCell"))
+    iso = text.withColumn("_iso", F.when(F.col("_text").rlike(_ISO), F.translate("_text", ",", ".")))
+    # the offset is looked for behind the minutes, where there is little to look through
+    zoned = iso.withColumn("_offset", F.regexp_extract(F.substring("_iso", 17, 50), _OFFSET, 1))
+    local = F.when(F.col("_offset") == "", F.col("_iso")).otherwise(F.regexp_replace("_iso", _OFFSET, ""))
+    shown = zoned.withColumn("_shown", F.unix_millis(local.try_cast("timestamp_ntz").cast("timestamp")))
+    offset = F.col("_offset")
+    times = {
+        "Exact": F.when(offset != "", F.col("_shown") - _offset_milliseconds(offset)),
+        "Wall": F.when(offset == "", F.col("_shown")),
+        "Number": F.when(F.col("_iso").isNull(), _number(F.col("_text"))),
+    }
+    return shown.withColumns(times).drop("_text", "_iso", "_offset", "_shown")
+
+
+def _number(text: Column) -> Column:
+    return F.when(text.rlike(_NUMBER), text).try_cast(_DECIMAL)
 
 
 def _offset_milliseconds(offset: Column) -> Column:
@@ -153,16 +157,22 @@ def _milliseconds(number: Column, unit: str) -> Column:
     return F.when(number.isNotNull(), near).cast("long")
 
 
-def _passes(wall: Column, zone: str) -> tuple[Column, Column, Column]:
-    """First and Second, the instants at which the clocks of the zone showed that time: in the hour that daylight saving repeats
-    they differ. Never: the clocks never did.
+def _passes(rows: DataFrame, zone: str) -> DataFrame:
+    """Rows with First, the instant at which the clocks of the zone showed Wall, and Second, not null in the hour that daylight
+    saving repeats: the other one. Never: the clocks never showed it.
     """
-    first = F.to_utc_timestamp(wall, zone)
-    day_later = F.timestamp_millis(F.unix_millis(first) + MILLIS_PER_DAY)
-    offset = F.unix_millis(F.from_utc_timestamp(day_later, zone)) - F.unix_millis(day_later)
-    after = F.timestamp_millis(F.unix_millis(wall) - offset)  # as the clocks go once they have changed
-    second = F.when(F.from_utc_timestamp(after, zone) == wall, F.greatest(first, after)).otherwise(first)
-    return first.alias("First"), second.alias("Second"), (F.from_utc_timestamp(first, zone) != wall).alias("Never")
+    wall = rows.withColumn("_wall", F.when(_within(F.col("Wall")), F.timestamp_millis("Wall")))
+    first = wall.withColumn("First", F.to_utc_timestamp("_wall", zone))
+    day_later = F.unix_millis("First") + MILLIS_PER_DAY
+    offset = F.unix_millis(F.from_utc_timestamp(F.timestamp_millis(day_later), zone)) - day_later
+    # Converting costs: where the clocks don't change within a day, First is the instant by that offset too, and no more is asked.
+    later = first.withColumn("_later", F.timestamp_millis(F.unix_millis("_wall") - offset))
+    shows = {name: F.from_utc_timestamp(name, zone) == F.col("_wall") for name in ("First", "_later")}
+    changes = {
+        "Second": F.when(F.col("_later") > F.col("First"), F.when(shows["_later"], F.col("_later"))),
+        "Never": F.when(F.col("_later") < F.col("First"), ~shows["First"]).otherwise(F.lit(False)),
+    }
+    return later.withColumns(changes).drop("_wall", "_later")
 
 
 def _whole_number(cell: Column, kind: T.DataType) -> Column:

@@ -16,7 +16,7 @@ from contracts.feeds import Feed, load_feed
 from jobs import bootstrap, history, lake
 from jobs.settings import JobError
 from jobs.transforms import capture as cells
-from jobs.transforms.history import dated
+from jobs.transforms.history import placed
 from sources.capture import BadRows, Capture
 
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
@@ -117,7 +117,7 @@ def test_a_folder_by_date_again_and_beside_what_came_by_the_topic(spark, load, l
     live = spark.createDataFrame(
         topic, "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long"
     )
-    history.merge(spark, lake.history(lake_platform, ROADS), dated(live, ROADS.timezone), {"offsets": {"0": 9}})
+    history.merge(spark, lake.history(lake_platform, ROADS), placed(live, ROADS.timezone, 10), {"offsets": {"0": 9}})
     arrow(tmp_path / "c/Date=2024-05-01/x.parquet", ["I-94", "I-94"], instants("2024-05-01T06:00", "2024-05-02T04:30"), [6, 7])
     arrow(tmp_path / "c/Date=2024-05-02/x.parquet", ["I-94", "I-35"], instants("2024-05-02T05:00", "2024-05-02T05:00"), [8, 9])
     (tmp_path / "c/labels.json").write_text("{}")
