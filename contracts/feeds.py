@@ -31,7 +31,7 @@ class Rule(Declared):
 
     percent: Annotated[float, Field(ge=0)] | None = 5.0  # abs(PredictedPct - 100) > percent
     spread: Annotated[float, Field(gt=0)] | None = None  # abs(PredictedDiff) > spread * Spread
-    minimum: Annotated[float, Field(ge=0)] | None = None  # max(Value, Last4Avg) >= minimum
+    minimum: Annotated[float, Field(ge=0)] | None = None  # max(Value, Expected) >= minimum
 
     @model_validator(mode="after")
     def _not_all_off(self):

@@ -57,6 +57,7 @@ for feed in load_feeds().values():
             "--from={{ params.path }}",
             *(f"{{{{ '--{name.replace('_', '-')}=' ~ params.{name} if params.{name} else '' }}}}" for name in OPTIONS),
             outlets=[asset("history", feed)],
+            retries=0,  # a capture that is wrong stays wrong
             execution_timeout=120 * MINUTE,
         )
         bootstrap >> build_check_promote(feed, "--as-of={{ params.as_of or day_after_history() }}")

@@ -43,5 +43,6 @@ for feed in load_feeds().values():
             BY,
             "--reason={{ params.reason }}",
             outlets=[asset("baseline", feed)],
+            retries=0,  # a person waits for it, and can trigger it again
             execution_timeout=15 * MINUTE,
         )

@@ -48,8 +48,11 @@ def _archive(
     session: SparkSession, platform: Platform, feed: Feed, decoded: DataFrame, step: dict[int, kafka.Range], run_id: str
 ) -> None:
     """One step: bad records to the dead-letter topic, then readings to history, in one commit that says how far it goes."""
-    table, decoded = lake.history(platform, feed), decoded.cache()
-    bad = decoded.where(F.col("Error").isNotNull())
+    table = lake.history(platform, feed)
+    wrong = F.col("Error").isNotNull()
+    # A good record's bytes have said all they had to: they are not held in memory with what they said.
+    read = decoded.withColumns({name: F.when(wrong, F.col(name)) for name in ("Key", "Bytes")}).cache()
+    bad = read.where(wrong)
     refused = bad.count()
     if refused:
         bad.select(*wire.dead_letter(feed)).write.format("kafka").options(**kafka.producer_options(platform)).save()
@@ -57,9 +60,9 @@ def _archive(
     note = {"run_id": run_id, "offsets": {str(partition): end for partition, end in sorted(reached.items())}}
     # Delta leaves out a commit of the same application whose version it has seen: two runs at once archive a step once.
     once = {"txnAppId": f"archive {feed.topic}", "txnVersion": str(sum(reached.values()))}
-    readings = placed(decoded.where(F.col("Error").isNull()), feed.timezone, feed.interval_seconds)
+    readings = placed(read.where(~wrong), feed.timezone, feed.interval_seconds)
     merged = history.merge(session, table, readings, note, **once)
-    decoded.unpersist()
+    read.unpersist()
     print(
         f"history/{feed.table}: version {table.version()}, {merged}; {refused:,} records to {feed.dead_letter_topic}", flush=True
     )

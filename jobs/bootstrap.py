@@ -79,13 +79,7 @@ def _options() -> Namespace:
     """The command line; and `columns`, the name of each cell's column, and `clock`, the zone of times without an offset."""
     arguments = settings.parser(__doc__)
     add = arguments.add_argument
-    add(
-        "--from",
-        dest="path",
-        metavar="PATH",
-        required=True,
-        help="file or folder of Parquet or CSV (.csv, .csv.gz), local or URI",
-    )
+    add("--from", dest="path", metavar="PATH", required=True, help="file or folder of Parquet or CSV (or .csv.gz), local or URI")
     add("--service", metavar="NAME", help="one service name for all rows, instead of a column of names")
     add("--service-column", metavar="C", help="column of service names (default: the feed's key)")
     add("--time-column", metavar="C", help="column of times (default: the feed's time)")

@@ -96,7 +96,8 @@ def find(session: SparkSession, path: str) -> Capture:
         raise JobError(f"both Parquet and CSV in it, e.g. {' and '.join(map(shown, formats.values()))}; load one after the other")
     if "CSV" in formats:
         return Capture(files, "CSV", _csv(session, escaped, files))
-    if _listed(session, f"{escaped}/_delta_log"):
+    is_folder = unquote(files[0]).split("/")[-1] != path.split("/")[-1]
+    if is_folder and _listed(session, f"{escaped}/_delta_log"):
         raise JobError("a Delta table, of which some files may be outdated; export it to Parquet first")
     options = {"recursiveFileLookup": True, "pathGlobFilter": "*.parquet", "mergeSchema": True}
     return Capture(files, "Parquet", session.read.options(**options).parquet(escaped))

@@ -28,12 +28,11 @@ class Merged:
 
 
 def merge(session: SparkSession, table: lake.Table, arrived: DataFrame, note: dict, **options: str) -> Merged:
-    """Make `arrived` (rows as `transforms.history.placed` gives them) part of the table; of two rows for one reading the later
-    offset wins. One commit, whose note is `note` with `rows` and `late` of what is returned.
+    """Make `arrived` (cached rows, as `transforms.history.placed` gives them) part of the table; of two rows for one reading the
+    later offset wins. One commit, whose note is `note` with `rows` and `late` of what is returned.
 
     A touched date is rewritten whole. So a date is always a few sorted files, however its rows came: nothing to compact.
     """
-    arrived = arrived.cache()
     counts = {row.Date: row["count"] for row in arrived.groupBy("Date").count().collect()}
     held = sorted(dt.date.fromisoformat(date) for date in table.parts())
     touched = [date for date in held if date in counts]
@@ -44,7 +43,6 @@ def merge(session: SparkSession, table: lake.Table, arrived: DataFrame, note: di
         return merged
     rows = table.read(session).where(F.col("Date").isin(touched)).unionByName(arrived) if touched else arrived
     write(session, table, rows, counts, note, **options)
-    arrived.unpersist()
     return merged
 
 

@@ -24,6 +24,12 @@ from jobs.settings import Platform
 
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 BATCH_ROWS = 1 << 20
+KEEP_DAYS = 90  # how long an older version of a table stays readable
+# A table's commits are its memory: what was archived, promoted, by whom and why. They are kept, also when its rows are gone.
+CONFIGURATION = {
+    "delta.logRetentionDuration": "interval 3650 days",
+    "delta.deletedFileRetentionDuration": f"interval {KEEP_DAYS} days",
+}
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,7 @@ class Table:
             mode="overwrite",
             predicate=predicate,
             partition_by=[self.partition],
+            configuration=CONFIGURATION,
             commit_properties=_properties(note),
         )
 
@@ -136,6 +143,24 @@ class Table:
         parts = log.metadata().partition_columns
         log.create_write_transaction([], "append", log.schema(), parts, commit_properties=_properties(note))
 
+    def expire(self, before: dt.date, note: dict) -> int:
+        """Dates before that one deleted, in one commit that carries the note; how many."""
+        expired = [date for date in self.parts() if date < before.isoformat()]
+        if expired:
+            self.log().delete(f"{self.partition} < '{before.isoformat()}'", commit_properties=_properties(note))
+        return len(expired)
+
+    def compact(self, note: dict) -> int:
+        """Small files put together, in one commit that carries the note; how many."""
+        return self.log().optimize.compact(commit_properties=_properties(note))["numFilesRemoved"]
+
+    def vacuum(self, days: int, note: dict) -> int:
+        """Files deleted that no version of the last so many days needs; how many."""
+        found = self.log().vacuum(
+            retention_hours=24 * days, dry_run=False, enforce_retention_duration=False, commit_properties=_properties(note)
+        )
+        return len(found)
+
     def log(self, version: int | None = None) -> deltalake.DeltaTable | None:
         """The table as delta-rs sees it; None while it does not exist."""
         try:
@@ -144,7 +169,7 @@ class Table:
             return None
 
     def _writer(self, rows: DataFrame, note: dict):
-        writer = rows.write.format("delta").option("userMetadata", json.dumps(note))
+        writer = rows.write.format("delta").options(**CONFIGURATION).option("userMetadata", json.dumps(note))
         return writer.partitionBy(self.partition) if self.partition else writer
 
     def _among(self, values: Iterable) -> str:

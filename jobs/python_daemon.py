@@ -1,4 +1,4 @@
-"""Spark's Python daemon, which forks a process for each task, with what our tasks import imported before: once instead of in each."""
+"""Spark's Python daemon, which forks a process for each task: here with what our tasks import, once instead of in each."""
 
 import numpy  # noqa: F401
 import pandas  # noqa: F401

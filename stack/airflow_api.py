@@ -64,8 +64,10 @@ class AirflowApi:
         return due is not None and dt.datetime.fromisoformat(due) <= dt.datetime.now(dt.UTC)
 
     def watch(self, dag: str, run: str, say, timeout: float) -> None:
-        """Say each change of a task's state until the run ends. Raises StackError with the failed task's log as soon as one fails,
-        though the run may go on and ask a person what to do."""
+        """Say each change of a task's state until the run ends.
+
+        Raises StackError with a task's log as soon as it fails, though the run may go on and ask a person what to do.
+        """
         said, deadline = {}, time.monotonic() + timeout
         while True:
             state = self.call("GET", f"dags/{dag}/dagRuns/{run}")["state"]

@@ -1,4 +1,5 @@
-"""The fleet that the main job shows: five weeks of simulated history, then live readings with something going wrong."""
+"""What the main job shows: a simulated fleet, five weeks of history and then live readings with something going wrong; and the
+real captures in samples/, moved to the present, as the other feeds."""
 
 import datetime as dt
 import json
@@ -17,7 +18,7 @@ from sources.replay import play
 from sources.simulator import Simulation
 from stack import process
 from stack.errors import StackError
-from stack.home import Home
+from stack.home import ROOT, Home
 from stack.kafka import admin
 
 NAME = "live"
@@ -26,6 +27,11 @@ SEED = 7
 HISTORY_DAYS = 35
 # From the moment the live readings start: something at once, and more while one looks around.
 INCIDENTS = ("surge@checkout+0s..10m", "outage@search+12m..5m", "slow-leak@login+20m..30m", "stuck@catalog+60m..15m")
+SAMPLES = {  # by feed, as `sundial replay` takes them
+    "road-traffic": "metro_interstate_traffic_volume.csv.gz --service I-94 --time-column date_time --value-column traffic_volume",
+    "world-cup": "worldcup98_requests_per_minute.csv.gz --service www --timezone UTC --time-column period --value-column count",
+}
+SAMPLE_WEEKS = 9
 
 
 def loaded(home: Home, feed: Feed) -> Path:
@@ -62,10 +68,26 @@ def start_live(home: Home, feed: Feed) -> None:
     """Live readings from where the topic ends, as a background process; one that runs already is begun anew."""
     process.stop(home, NAME)
     since = (newest(home, feed) - dt.timedelta(seconds=2 * feed.interval_seconds)).astimezone(feed.zone)
-    sundial = shutil.which("sundial", path=str(Path(sys.executable).parent)) or "sundial"
-    command = [sundial, "simulate", "--feed", feed.name, "--services", str(SERVICES), "--seed", str(SEED), "--live"]
+    command = ["simulate", "--feed", feed.name, "--services", str(SERVICES), "--seed", str(SEED), "--live"]
     command += ["--from", since.strftime("%Y-%m-%d %H:%M:%S")]
     for incident in INCIDENTS:
         command += ["--incident", incident]
-    part = process.Part(NAME, command, home.process_environment(), healthy=lambda: process.find(home, NAME) is not None)
-    process.start(home, part)
+    _start(home, NAME, command)
+
+
+def start_samples(home: Home) -> list[str]:
+    """Play each sample into its feed, nine weeks at once and then on in real time, where it does not play yet; the feeds."""
+    for feed, arguments in SAMPLES.items():
+        (file, *columns), name = arguments.split(), f"{NAME}.{feed}"
+        if not process.find(home, name):
+            begin = (dt.datetime.now(dt.UTC) - dt.timedelta(weeks=SAMPLE_WEEKS)).isoformat(timespec="seconds")
+            played = ["--shift-to-now", "--speed", "1", "--from", begin, "--skip-bad"]
+            _start(home, name, ["replay", str(ROOT / "samples" / file), "--feed", feed, *columns, *played])
+    return list(SAMPLES)
+
+
+def _start(home: Home, name: str, command: list[str]) -> None:
+    sundial = shutil.which("sundial", path=str(Path(sys.executable).parent)) or "sundial"
+    process.start(
+        home, process.Part(name, [sundial, *command], home.process_environment(), healthy=lambda: bool(process.find(home, name)))
+    )

@@ -22,7 +22,7 @@ SHOWN = 3  # anomalies
 NIGHTLY_TIMEOUT = 900.0
 STREAM_TIMEOUT = 180.0
 ANOMALY_TIMEOUT = 120.0
-STEPS = 7
+STEPS = 8
 
 
 def run(home: Home, say: Say) -> None:
@@ -55,6 +55,9 @@ def run(home: Home, say: Say) -> None:
     step(say, 7, f"wait for anomalies in {feed.anomalies_topic}")
     for anomaly in anomalies(home, feed, seen, since):
         say(f"  {describe(anomaly)}")
+    step(say, 8, "the other feeds: their samples, moved to the present; Airflow computes their baselines while you look around")
+    for other in fleet.start_samples(home):
+        api.unpause(f"nightly_baseline.{other}")
 
 
 def step(say: Say, number: int, what: str) -> None:

@@ -11,7 +11,7 @@ export function gateResults(list, feed) {
   shown = wanted;
   const zone = clock(feed.timezone);
   const rows = list.map((each) => resultRow(each, zone));
-  byId("gate").replaceChildren(...(rows.length ? rows : [nothing("No candidate was judged yet. In Airflow, trigger the DAG", "nightly_baseline")]));
+  byId("gate").replaceChildren(...(rows.length ? rows : [nothing("No candidate was judged yet. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`)]));
 }
 
 /** "held", "warning" or "failed": a failed expectation refuses the candidate unless it is a warning. */

@@ -79,7 +79,7 @@ export function baseline({ version, in_force: force, history }, feed) {
   const zone = clock(feed.timezone);
   byId("history-title").hidden = byId("history").hidden = !force;
   if (!force) {
-    const none = ["No baseline was promoted yet, so nothing can be anomalous. In Airflow, trigger the DAG", "nightly_baseline"];
+    const none = ["No baseline was promoted yet, so nothing can be anomalous. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`];
     byId("baseline").replaceChildren(nothing(...(version === null ? none : [`v${version} is in force; the table's log no longer says since when.`])));
     return;
   }

@@ -4,12 +4,15 @@ The tests of this file are one story on one stack and run in order.
 """
 
 import datetime as dt
+import json
 import os
 import signal
 import threading
 import time
 
+import deltalake
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -18,7 +21,7 @@ from sources.replay import play
 from sources.simulator import Simulation
 from sources.topic import encoder
 from stack import lifecycle, process, streams
-from stack.airflow_api import AirflowApi
+from stack.airflow_api import ENDED, AirflowApi
 from stack.errors import StackError
 from stack.home import Home
 from tests.end_to_end.verifier import Verifier
@@ -28,6 +31,7 @@ FEED = load_feed("service-use")
 SERVICES = ["checkout", "search"]
 HISTORY_DAYS = 35
 STREAM = f"{FEED.name}.score"
+NIGHTLY = f"nightly_baseline.{FEED.name}"
 
 
 def ends(home: Home) -> dict[int, int]:
@@ -68,9 +72,32 @@ class Story:
         holidays = set(FEED.holiday_dates(dt.date(2020, 1, 1), dt.date(2035, 12, 31)))
         self.verifier = Verifier(self.home.kafka, self.home.lake, ends(self.home), holidays)
 
-    def nightly(self, **conf) -> None:
-        run = self.api.call("POST", "dags/nightly_baseline/dagRuns", json={"logical_date": None, "conf": conf})["dag_run_id"]
-        self.api.watch("nightly_baseline", run, print, 600)
+    def nightly(self, **conf) -> str:
+        return self.trigger(NIGHTLY, **conf)
+
+    def trigger(self, dag: str, **conf) -> str:
+        """Triggers a run and waits for its success; raises StackError when a task fails. The run's id."""
+        run = self.api.call("POST", f"dags/{dag}/dagRuns", json={"logical_date": None, "conf": conf})["dag_run_id"]
+        self.api.watch(dag, run, print, 600)
+        return run
+
+    def newest_run(self, dag: str) -> str:
+        return self.api.call("GET", f"dags/{dag}/dagRuns", params={"order_by": "-run_after", "limit": 1})["dag_runs"][0][
+            "dag_run_id"
+        ]
+
+    def answer(self, dag: str, run: str, chosen: str, reason: str) -> None:
+        """A person's answer to the task `approve`, once it asks."""
+        path = f"dags/{dag}/dagRuns/{run}/taskInstances/approve"
+        await_("the question", lambda: self.api.call("GET", path)["state"] in ("awaiting_input", "deferred"), 60)
+        said = {"chosen_options": [chosen], "params_input": {"reason": reason}}
+        self.api.call("PATCH", f"{path}/-1/hitlDetails", json=said)
+        await_("the end of the run", lambda: self.api.call("GET", f"dags/{dag}/dagRuns/{run}")["state"] in ENDED, 120)
+
+    def promotions(self) -> list[dict]:
+        """What the commits of the baseline say, newest first."""
+        table = deltalake.DeltaTable(str(self.home.lake / "baseline" / FEED.table))
+        return [json.loads(commit["userMetadata"]) for commit in table.history()]
 
     def play(self, rounds: int, pause: float = 0.0) -> None:
         """Rounds of one reading per service: mostly normal, every fifth of checkout far too many; every seventh, garbage."""
@@ -100,6 +127,14 @@ class Story:
         self.producer.produce(FEED.topic, payload, service.encode(), on_delivery=delivered)
         self.producer.poll(0)
 
+    def load_a_day_that_is_otherwise(self) -> None:
+        """Corrections of all readings of the last complete day: ten times as many."""
+        midnight = dt.datetime.combine(self.now.astimezone(FEED.zone).date(), dt.time(), FEED.zone).astimezone(dt.UTC)
+        start = int((midnight - dt.timedelta(days=1)).timestamp() * 1000)
+        batches = Simulation(FEED, SERVICES, 7).readings(start, start + 86_400_000)
+        tenfold = (b.set_column(b.schema.get_field_index("Value"), "Value", pc.multiply(b.column("Value"), 10)) for b in batches)
+        assert play(tenfold, FEED, kafka=self.home.kafka, registry=self.home.registry).failed == 0
+
     def stream(self) -> streams.Stream:
         return streams.observe(self.home.streams / STREAM)
 
@@ -127,8 +162,8 @@ def story(platform_stack) -> Story:
 
 def test_history_becomes_a_promoted_baseline_through_airflow(story):
     story.load_history()
-    story.api.unpause("nightly_baseline")
-    story.api.watch("nightly_baseline", story.api.begin("nightly_baseline", {"feeds": [FEED.name]}), print, 600)
+    story.api.unpause(NIGHTLY)
+    story.api.watch(NIGHTLY, story.api.begin(NIGHTLY, {}), print, 600)
     assert (story.home.lake / "baseline" / FEED.table / "_delta_log").is_dir()
 
 
@@ -166,16 +201,25 @@ def test_a_part_is_killed_and_every_reading_is_judged(story, part):
 def test_a_refused_candidate_leaves_the_baseline_in_force_and_the_stream_scoring(story):
     early = (story.now - dt.timedelta(days=HISTORY_DAYS - 3)).date().isoformat()  # three days of history: most day types missing
     with pytest.raises(StackError, match="gate refused candidate") as refused:
-        story.nightly(feeds=[FEED.name], as_of=early)
+        story.nightly(as_of=early)
     assert "expect_column_values_to_be_in_set(column=Lost" in str(refused.value)
     assert story.stream().heartbeat["baseline_version"] == 0
     story.play(rounds=20)
     story.all_judged()
+    run = story.newest_run(NIGHTLY)
+    body = story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails")["body"]
+    assert "No service and day type that is in force may be missing" in body
+    assert f"/gate/{FEED.name}/{run}/" in body
+    story.answer(NIGHTLY, run, "Reject", "")
+    assert story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}")["state"] == "failed"
+    assert len(story.promotions()) == 1
 
 
 def test_a_promotion_reaches_the_running_stream_without_losing_a_reading(story):
     driver = story.stream().pid
-    playing = threading.Thread(target=story.nightly, kwargs={"feeds": [FEED.name]})
+    playing = threading.Thread(
+        target=story.nightly,
+    )
     playing.start()
     while playing.is_alive():
         story.play(rounds=10, pause=0.1)
@@ -185,3 +229,28 @@ def test_a_promotion_reaches_the_running_stream_without_losing_a_reading(story):
     story.play(rounds=20)
     story.all_judged()
     assert story.stream().pid == driver
+
+
+def test_a_rollback_reaches_the_running_stream(story):
+    driver, dag = story.stream().pid, f"rollback_baseline.{FEED.name}"
+    story.api.unpause(dag)
+    story.trigger(dag, version=0, reason="a holiday was missing")
+    newest = story.promotions()[0]
+    assert (newest["rolled_back_to"], newest["by"], newest["reason"]) == (0, "admin", "a holiday was missing")
+    await_("the rolled back baseline", lambda: story.stream().heartbeat["baseline_version"] == 2, 30)
+    await_("the stream", lambda: story.stream().state == "running", 60)
+    story.play(rounds=20)
+    story.all_judged()
+    assert story.stream().pid == driver
+
+
+def test_a_person_approves_what_the_gate_refused(story):
+    """Yesterday, everything was otherwise than ever before: the gate refuses, and a person knows why it is right."""
+    story.load_a_day_that_is_otherwise()
+    with pytest.raises(StackError, match="gate refused candidate"):
+        story.nightly(as_of=str(story.now.astimezone(FEED.zone).date()))
+    run = story.newest_run(NIGHTLY)
+    story.answer(NIGHTLY, run, "Approve", "the fleet was doubled")
+    assert story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}")["state"] == "success"
+    newest = story.promotions()[0]
+    assert (newest["gate"], newest["by"], newest["reason"]) == (False, "admin", "the fleet was doubled")

@@ -66,6 +66,7 @@ def record(value: bytes, name: str) -> dict:
 
 def baseline(path: Path, version: int) -> dict[tuple[str, int], tuple[list, list]]:
     rows = deltalake.DeltaTable(str(path), version=version).to_pyarrow_table().to_pylist()
+    assert {row["Growth"] for row in rows} == {1.0}, "service-use declares no growth"
     return {(row["ServiceName"], row["DayType"]): (row["Last4Avg"], row["Spread"]) for row in rows}
 
 
@@ -73,8 +74,8 @@ def judge(service: str, at: dt.datetime, value: int, expected: dict, holidays: s
     local = at.astimezone(ZONE)
     day_type = 7 if local.date() in holidays else local.isoweekday()
     slot = (local.hour * 3600 + local.minute * 60 + local.second) // INTERVAL
-    averages, spreads = expected.get((service, day_type), ([None] * 8640, [None] * 8640))
-    average, spread = averages[slot], spreads[slot]
+    averages, spreads = expected.get((service, day_type), ([None] * 8640, [None] * 96))
+    average, spread = averages[slot], spreads[slot // 90]
     if average is None:
         return Judged(value, None, None, False)
     beyond = value != 0 if average == 0 else abs(100 * value / average - 100) > PERCENT

@@ -1,0 +1,29 @@
+"""
+# Upkeep of the tables
+
+Every Sunday: dates of `history/<feed>` that are older than the feed's `history_days` go, small files of `gate_results` are put
+together, and files that no version of the last 90 days needs are deleted. So far back a baseline can be rolled back; the tables'
+own history of commits is kept longer.
+
+## When it fails
+- **`maintain_tables` is red:** nothing is lost; the last line of its log says why. *Clear* it, at any time.
+"""
+
+import datetime as dt
+
+from airflow.sdk import CronTriggerTimetable
+
+from contracts.feeds import load_feeds
+from dags.feed_dags import MINUTE, RUN_ID, feed_dag
+from dags.spark_job import spark_job
+
+for feed in load_feeds().values():
+    with feed_dag(
+        "maintain_tables",
+        feed,
+        __doc__,
+        ["batch"],
+        schedule=CronTriggerTimetable("30 4 * * 0", timezone=feed.timezone, run_immediately=False),
+        dagrun_timeout=dt.timedelta(hours=6),
+    ):
+        spark_job("maintain_tables", feed.name, RUN_ID, execution_timeout=120 * MINUTE)

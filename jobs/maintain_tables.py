@@ -1,0 +1,42 @@
+"""Upkeep of a feed's tables: what is older than its retention goes, small files are put together, unused files are deleted.
+
+history/<feed> keeps the feed's `history_days`. Older versions of every table stay readable for `--keep-days`: so far back a
+baseline can be rolled back. No reading, version or file within these is touched. No Spark session is started.
+"""
+
+import datetime as dt
+
+from contracts.feeds import Feed
+from jobs import lake, settings
+from jobs.settings import Platform
+
+
+def main(platform: Platform) -> None:
+    arguments = settings.parser(__doc__)
+    settings.add_run_id(arguments)
+    arguments.add_argument(
+        "--keep-days", type=settings.positive, default=lake.KEEP_DAYS, help="age of old versions that stay (default %(default)s)"
+    )
+    options = arguments.parse_args()
+    feed: Feed = options.feed
+    note = {"run_id": options.run_id, "maintained": True}
+    oldest = dt.datetime.now(feed.zone).date() - dt.timedelta(days=feed.history_days)
+    tables = {
+        f"history/{feed.table}": lake.history(platform, feed),
+        f"baseline_candidate/{feed.table}": lake.candidate(platform, feed),
+        f"baseline/{feed.table}": lake.baseline(platform, feed),
+        "gate_results": lake.gate_results(platform),
+    }
+    for name, table in tables.items():
+        if table.version() < 0:
+            print(f"{name}: does not exist yet", flush=True)
+            continue
+        expired = table.expire(oldest, note) if name.startswith("history/") else 0
+        compacted = table.compact(note) if name == "gate_results" else 0
+        deleted = table.vacuum(options.keep_days, note)
+        said = f"{expired} dates before {oldest} expired, {compacted} small files put together, {deleted} files deleted"
+        print(f"{name}: {said}", flush=True)
+
+
+if __name__ == "__main__":
+    settings.run(main)
