@@ -55,10 +55,9 @@ def promote_large_baseline(home: Home, feed: Feed) -> None:
     """A baseline of 200 services x 7 day types x every slot; averages between 100 and 500."""
     numbers = np.random.default_rng(1)
     rows, cells = len(SERVICES) * 7, len(SERVICES) * 7 * feed.slots
-    offsets = np.arange(0, cells + 1, feed.slots, dtype=np.int32)
 
-    def packed(values: np.ndarray) -> pa.Array:
-        return pa.ListArray.from_arrays(offsets, pa.array(values))
+    def packed(values: np.ndarray, length: int = feed.slots) -> pa.Array:
+        return pa.ListArray.from_arrays(np.arange(0, len(values) + 1, length, dtype=np.int32), pa.array(values))
 
     table = pa.table(
         {
@@ -66,11 +65,12 @@ def promote_large_baseline(home: Home, feed: Feed) -> None:
             "DayType": pa.array(list(range(1, 8)) * len(SERVICES), pa.int32()),
             "Last4Avg": packed(numbers.integers(400, 2000, cells) / 4.0),
             "Samples": packed(np.full(cells, 4, dtype=np.int32)),
-            "Spread": packed(np.full(cells, 10.0)),
+            "Spread": packed(np.full(rows * feed.spread_windows, 10.0), feed.spread_windows),
+            "Growth": np.ones(rows),
             "Dates": pa.array([[]] * rows, pa.list_(pa.date32())),
         }
     )
-    deltalake.write_deltalake(str(home.lake / "baseline" / feed.table), table, mode="overwrite")
+    deltalake.write_deltalake(str(home.lake / "baseline" / feed.table), table, mode="overwrite", partition_by=["DayType"])
 
 
 @contextmanager

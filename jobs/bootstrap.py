@@ -70,7 +70,7 @@ def main(platform: Platform) -> None:
         raise JobError("\n- ".join([f"{path}: nothing was loaded into history/{feed.table}, as", *mistakes]))
     repeats = f", {counts.rows - rows:,} of them repeats" if counts.rows > rows else ""
     print(f"{counts.rows:,} rows{repeats}, of {services:,} services, dates {first} to {last}", flush=True)
-    history.merge(session, table, arrived, {"bootstrap": path} | ({"run_id": options.run_id} if options.run_id else {}))
+    history.merge(session, table, arrived, {"run_id": options.run_id, "bootstrap": path})
     readings.unpersist()
     print(f"history/{feed.table}: version {table.version()}", flush=True)
 
@@ -86,7 +86,7 @@ def _options() -> Namespace:
     add("--value-column", metavar="C", help="column of values (default: the feed's value)")
     add("--timezone", metavar="ZONE", help="zone whose wall clock shows times without an offset (default: the feed's)")
     add("--time-unit", choices=list(cells.UNITS), help="what times count that are numbers, since 1970-01-01 UTC")
-    add("--run-id", type=settings.line, help="names the run in the table's history")
+    settings.add_run_id(arguments)
     options = arguments.parse_args()
     feed = options.feed
     options.columns = {"ServiceCell": options.service_column or feed.key} if options.service is None else {}

@@ -37,11 +37,16 @@ def merge(session: SparkSession, table: lake.Table, arrived: DataFrame, note: di
     held = sorted(dt.date.fromisoformat(date) for date in table.parts())
     touched = [date for date in held if date in counts]
     merged = Merged(counts, [date for date in touched if date < held[-1]])
-    note |= {"rows": {str(date): count for date, count in sorted(counts.items())}, "late": [str(date) for date in merged.late]}
+    note = note | {
+        "rows": {str(date): count for date, count in sorted(counts.items())},
+        "late": [str(date) for date in merged.late],
+    }
     if not counts and table.version() >= 0:
         table.remark(note)
         return merged
-    rows = table.read(session).where(F.col("Date").isin(touched)).unionByName(arrived) if touched else arrived
+    # All dates are read, held or not: one that another writer makes meanwhile then is a conflict, and not overwritten.
+    dates = F.col("Date").isin(sorted(counts))
+    rows = table.read(session).where(dates).unionByName(arrived) if held else arrived
     write(session, table, rows, counts, note, **options)
     return merged
 

@@ -32,7 +32,9 @@ def _settings(platform: Platform) -> dict[str, str]:
         conf["spark.master"] = "local[2]"
     if conf.get("spark.master", _submitted_master()).startswith("local"):
         # Driver and executor are one process: nothing of it need be reached from another machine.
-        conf |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+        # For the same reason a broadcast gains nothing from being compressed.
+        loopback = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+        conf |= loopback | {"spark.broadcast.compress": "false"}
         settings.python_workers_are_as_this()
     return conf
 

@@ -28,6 +28,6 @@ def latest(rows: DataFrame, files: int) -> DataFrame:
     """One row for each reading, that of the highest offset, as it is a correction of the others; laid out in about that many
     partitions, each holding whole services of a date, sorted by Date, ServiceName and Timestamp.
     """
-    same = Window.partitionBy("Date", "ServiceName", "Timestamp").orderBy(F.col("KafkaOffset").desc())
+    same = Window.partitionBy("Date", "ServiceName", "Timestamp").orderBy(F.col("KafkaOffset").desc(), F.col("Value"))
     laid_out = rows.repartitionByRange(files, "Date", "ServiceName")
     return laid_out.withColumn("_rank", F.row_number().over(same)).where("_rank = 1").drop("_rank")

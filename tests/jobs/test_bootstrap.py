@@ -25,7 +25,7 @@ def load(run_job, lake_platform):
     """load(path, *options): the job, for the feed road-traffic unless told otherwise."""
 
     def run(path, *options: str, feed: str = ROADS.name) -> None:
-        run_job(bootstrap, lake_platform, "--feed", feed, "--from", str(path), *options)
+        run_job(bootstrap, lake_platform, "--run-id", "load-1", "--feed", feed, "--from", str(path), *options)
 
     return run
 
