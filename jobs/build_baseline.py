@@ -8,13 +8,18 @@ rest stays as it is, so the candidate is what a full rebuild would give, at the 
 import datetime as dt
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from contracts.feeds import Feed
 from jobs import lake, settings, spark
 from jobs.settings import JobError, Platform
 from jobs.transforms import baseline, calendar, growth
 
+COLUMNS = ["ServiceName", "Slot", "Value"]
 FORMULAS = (baseline, calendar, growth)
 
 
@@ -67,14 +72,22 @@ def _held(table: lake.Table) -> dict[str, str]:
 
 
 def _build(platform: Platform, feed: Feed, as_of: dt.date, day_types: list[int], note: dict, whole: bool) -> None:
-    by_type = feed.baseline_dates(as_of)
-    dates = sorted(date for day_type in day_types for date in by_type[day_type])
-    print(f"history/{feed.table}: reading {len(dates)} dates, {dates[0]} to {dates[-1]}", flush=True)
-    session = spark.session(f"build_baseline {feed.name}", platform)
-    history, columns = lake.history(platform, feed), ["ServiceName", "Slot", "Value"]
-    runs = history.map_files(session, note["history_version"], dates, columns, baseline.pack, baseline.RUNS)
-    packed = baseline.build(runs, feed.holiday_dates(dates[0], as_of), feed.slots, feed.spread_windows, feed.growth)
-    lake.candidate(platform, feed).replace(packed, range(1, 8) if whole else day_types, note)
+    """These day types into one commit. Each is a Spark job of its own, whose rows pass through here: no more than one is held."""
+    session, by_type = spark.session(f"build_baseline {feed.name}", platform), feed.baseline_dates(as_of)
+    frames = {day_type: _built(session, platform, feed, by_type[day_type], note["history_version"]) for day_type in day_types}
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        for day_type, frame in frames.items():
+            print(f"day type {day_type}: reading {', '.join(map(str, by_type[day_type]))}", flush=True)
+            yield from frame.toArrow().to_batches()
+
+    lake.candidate(platform, feed).write(rows(), range(1, 8) if whole else day_types, note)
+
+
+def _built(session: SparkSession, platform: Platform, feed: Feed, dates: list[dt.date], version: int) -> DataFrame:
+    runs = lake.history(platform, feed).map_files(session, version, dates, COLUMNS, baseline.pack, baseline.RUNS)
+    holidays = feed.holiday_dates(dates[0], dates[-1])
+    return baseline.build(runs, holidays, feed.slots, feed.spread_windows, feed.growth)
 
 
 if __name__ == "__main__":

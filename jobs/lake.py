@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from urllib.parse import unquote
 
 import deltalake
@@ -118,20 +119,24 @@ class Table:
             writer = writer.option("replaceWhere", self._among(values))
         writer.save(self.path)
 
-    def copy(self, source: "Table", version: int, values: Iterable, note: dict) -> None:
-        """As `replace`, the rows being those of another table of the same shape at that version. Streams them, without Spark."""
-        log = source.log(version)
-        rows = log.to_pyarrow_dataset().scanner(filter=ds.field(self.partition).isin(list(values))).to_reader()
-        predicate = self._among(values) if self.version() >= 0 else None
+    def write(self, batches: Iterator[pa.RecordBatch], values: Iterable, note: dict) -> None:
+        """As `replace`, the rows being Arrow batches, at least one, that pass through this process; without Spark."""
+        first = next(batches)
+        reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
         deltalake.write_deltalake(
             self.path,
-            rows,
+            reader,
             mode="overwrite",
-            predicate=predicate,
+            predicate=self._among(values) if self.version() >= 0 else None,
             partition_by=[self.partition],
             configuration=CONFIGURATION,
             commit_properties=_properties(note),
         )
+
+    def copy(self, source: "Table", version: int, values: Iterable, note: dict) -> None:
+        """As `write`, the rows being those of another table of the same shape at that version."""
+        wanted = ds.field(self.partition).isin(list(values))
+        self.write(source.log(version).to_pyarrow_dataset().scanner(filter=wanted).to_batches(), values, note)
 
     def restore(self, version: int, note: dict) -> None:
         """The rows of an older version again, as a new commit that carries the note; no data is moved."""

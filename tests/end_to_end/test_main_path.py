@@ -90,7 +90,7 @@ class Story:
         """A person's answer to the task `approve`, once it asks."""
         path = f"dags/{dag}/dagRuns/{run}/taskInstances/approve"
         await_("the question", lambda: self.api.call("GET", path)["state"] in ("awaiting_input", "deferred"), 60)
-        # As no person does, a script can answer before the scheduler has taken note that the task waits, and Airflow then fails it.
+        # A script can answer before the scheduler has taken note that the task waits, and Airflow then fails the task.
         time.sleep(5)
         said = {"chosen_options": [chosen], "params_input": {"reason": reason}}
         self.api.call("PATCH", f"{path}/-1/hitlDetails", json=said)

@@ -28,9 +28,9 @@ READINGS = "ServiceName string, Timestamp timestamp, Value long, KafkaPartition 
 # Every write of the night, in its order: job, method of lake.Table, points
 STEPS = {
     "archive": ("replace", ["before", "during", "after"]),
-    "build_baseline": ("replace", ["before", "during", "after"]),
+    "build_baseline": ("write", ["before", "during", "after"]),
     "check_baseline": ("add", ["before", "during", "after"]),
-    "promote_baseline": ("copy", ["before", "during", "after"]),
+    "promote_baseline": ("write", ["before", "during", "after"]),
 }
 
 
