@@ -6,6 +6,7 @@ leaves the baseline in force as it is.
 """
 
 import datetime as dt
+import html
 import json
 import os
 
@@ -51,15 +52,18 @@ def main(platform: Platform) -> None:
 def profiled(session: SparkSession, platform: Platform, feed: Feed, candidate: lake.Commit) -> pd.DataFrame:
     """The figures of every service and day type (see `transforms.profile`), from one pass over the candidate.
 
-    What is in force is read only where the candidate is made from other inputs: elsewhere the two are the same.
+    What is in force is read only where the candidate is made from other inputs: elsewhere the two are the same. A backfilled
+    candidate, for an earlier night than the one in force, is judged by itself: the other knows what came after.
     """
     as_of = dt.date.fromisoformat(candidate.note["as_of"])
     in_force, wanted = lake.baseline(platform, feed), candidate.note["inputs"]
     promoted = in_force.newest("inputs")
-    held = promoted.note["inputs"] if promoted else {}
+    ahead = promoted is not None and promoted.note["as_of"] > candidate.note["as_of"]
+    compared = in_force.version() >= 0 and not ahead
+    held = promoted.note["inputs"] if promoted and compared else {}
     changed = [int(each) for each in wanted.keys() | held.keys() if wanted.get(each) != held.get(each)]
     new = lake.candidate(platform, feed).read(session, candidate.version)
-    old = in_force.read(session).where(F.col("DayType").isin(changed)) if in_force.version() >= 0 else new.limit(0)
+    old = in_force.read(session).where(F.col("DayType").isin(changed)) if compared else new.limit(0)
     last = as_of - dt.timedelta(days=1)
     history, columns = lake.history(platform, feed), ["ServiceName", "Slot", "Value"]
     runs = history.map_files(session, candidate.note["history_version"], [last], columns, baseline.pack, baseline.RUNS)
@@ -69,6 +73,8 @@ def profiled(session: SparkSession, platform: Platform, feed: Feed, candidate: l
 
 def validate(figures: pd.DataFrame, feed: Feed, docs: str) -> list[dict]:
     """Every expectation of the suite on those figures: with severity, notes, success, what was observed, rows at fault."""
+    # A service's name is whatever a record's key said, and Data Docs take it for HTML.
+    figures = figures.assign(ServiceName=figures["ServiceName"].map(html.escape))
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False}
     store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": docs}

@@ -25,9 +25,10 @@ def main(platform: Platform) -> None:
     promoted = sorted(number for number, note in commits.items() if "candidate_version" in note)
     if not promoted:
         raise JobError(f"baseline/{feed.table} has no promoted version to roll back to")
-    if version not in promoted or version == table.version():
-        choice = ", ".join(str(number) for number in promoted if number != table.version()) or "none"
-        raise JobError(f"--to-version {version}: of baseline/{feed.table}, {table.version()} in force, one of: {choice}")
+    in_force = promoted.pop()  # upkeep may have made commits since
+    if version not in promoted:
+        choice = ", ".join(map(str, promoted)) or "none"
+        raise JobError(f"--to-version {version}: of baseline/{feed.table}, {in_force} in force, one of: {choice}")
     then = commits[version]
     said = {"run_id": options.run_id, "rolled_back_to": version, "by": options.by, "reason": options.reason}
     at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")

@@ -1,6 +1,7 @@
 """Runs a job that kills itself, JVM included, at a point of one of its writes: killed.py JOB METHOD POINT [ARGUMENT...].
 
-METHOD is one of lake.Table, POINT is `before` it is called, `during` (its first data file is there), or `after`.
+METHOD is one of lake.Table, POINT is `before` it is called, `during` (its first data file is there, or its batches have all been
+taken), or `after`.
 """
 
 import importlib
@@ -28,10 +29,18 @@ def die_at_the_first_file(path: str, known: set[Path]) -> None:
     die()
 
 
+def die_at_the_end(batches):
+    yield from batches
+    die()
+
+
 def deadly(method, point: str):
     def call(table: lake.Table, *arguments, **options):
         if point == "before":
             die()
+        if point == "during" and method.__name__ == "write":
+            batches, *rest = arguments
+            method(table, die_at_the_end(batches), *rest, **options)
         if point == "during":
             threading.Thread(target=die_at_the_first_file, args=(table.path, data_files(table.path)), daemon=True).start()
             method(table, *arguments, **options)

@@ -48,7 +48,7 @@ def test_times_names_and_values_as_people_write_them(spark, load, lake_platform,
         '"I ""35"", W","2024-05-02",0',
         "I-94,2024-05-01 00:00:00,5",
     )
-    load(path, "--run-id", "by hand")
+    load(path)
     assert kept(spark, lake_platform) == [
         ('I "35", W', "2024-05-02 05:00:00", 0, -1, "2024-05-02"),
         ("I-94", "2024-05-01 00:30:00.500000", 7, -1, "2024-04-30"),
@@ -63,7 +63,7 @@ def test_times_names_and_values_as_people_write_them(spark, load, lake_platform,
         "history/road_traffic: version 0",
     ]
     (commit,) = lake.history(lake_platform, ROADS).commits()
-    assert (commit.note["bootstrap"], commit.note["run_id"]) == (str(path), "by hand")
+    assert (commit.note["bootstrap"], commit.note["run_id"]) == (str(path), "load-1")
 
 
 def test_a_folder_by_date_again_and_beside_what_came_by_the_topic(spark, load, lake_platform, tmp_path):

@@ -20,7 +20,7 @@ def load(run_job, lake_platform):
     """load(path, *options): the job."""
 
     def run(path, *options: str) -> None:
-        run_job(bootstrap, lake_platform, "--feed", ROADS.name, "--from", str(path), *options)
+        run_job(bootstrap, lake_platform, "--run-id", "load-1", "--feed", ROADS.name, "--from", str(path), *options)
 
     return run
 

@@ -99,7 +99,7 @@ def roll_back(run_job, platform, run_id, version):
 
 def test_a_night_computes_the_one_kind_of_day_that_changed(spark, run_job, lake_platform, history, capsys):
     night(run_job, lake_platform, "n1", AS_OF)
-    arrive(spark, lake_platform, readings(AS_OF, value=500))  # a Monday
+    arrive(spark, lake_platform, readings(AS_OF, value=120))  # a Monday
     capsys.readouterr()
     night(run_job, lake_platform, "n2", AS_OF + dt.timedelta(days=1))
     said = capsys.readouterr().out

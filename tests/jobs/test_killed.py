@@ -29,7 +29,7 @@ READINGS = "ServiceName string, Timestamp timestamp, Value long, KafkaPartition 
 STEPS = {
     "archive": ("replace", ["before", "during", "after"]),
     "build_baseline": ("write", ["before", "during", "after"]),
-    "check_baseline": ("add", ["before", "during", "after"]),
+    "check_baseline": ("add", ["before", "after"]),
     "promote_baseline": ("write", ["before", "during", "after"]),
 }
 

@@ -67,7 +67,15 @@ def test_an_id_that_was_never_asked_for_stops_the_query_with_that_id(spark):
 
 
 def scored_row(spark, anomalous):
-    columns = {"DayType": 6, "Slot": 2200, "Last4Avg": 50.0, "Spread": 2.0, "PredictedDiff": -3.0, "PredictedPct": 94.0}
+    columns = {
+        "DayType": 6,
+        "Slot": 2200,
+        "Last4Avg": 50.0,
+        "Expected": 50.0,
+        "Spread": 2.0,
+        "PredictedDiff": -3.0,
+        "PredictedPct": 94.0,
+    }
     rows = decoded(spark, (b"www", payload()), (b"www", b"junk"))
     added = [F.lit(value).alias(name) for name, value in columns.items()]
     return rows.select("*", *added, F.lit(anomalous).alias("Anomalous"), F.lit(3).cast("long").alias("BaselineVersion"))
@@ -88,6 +96,7 @@ def test_each_row_goes_to_its_topics_under_a_deterministic_key(spark):
         "Timestamp": AT,
         "Value": 47,
         "Last4Avg": 50.0,
+        "Expected": 50.0,
         "Spread": 2.0,
         "PredictedDiff": -3.0,
         "PredictedPct": 94.0,
