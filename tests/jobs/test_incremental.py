@@ -105,7 +105,7 @@ def test_a_night_computes_the_one_kind_of_day_that_changed(spark, run_job, lake_
     said = capsys.readouterr().out
     assert "reading 2026-11-09, 2026-11-16, 2026-11-23, 2026-11-30" in said
     assert "version 1 as of 2026-12-01, day types 1 computed" in said
-    arrive(spark, lake_platform, readings(dt.date(2026, 11, 11), hours=[3], value=900, offset=7))  # a holiday: among the Sundays
+    arrive(spark, lake_platform, readings(dt.date(2026, 11, 26), hours=[3], value=900, offset=7))  # a holiday: among the Sundays
     build(run_job, lake_platform, "n3", AS_OF + dt.timedelta(days=1))
     assert "day types 7 computed" in capsys.readouterr().out
     build(run_job, lake_platform, "n4", AS_OF + dt.timedelta(days=1))
