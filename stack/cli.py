@@ -22,6 +22,7 @@ from sources.simulate_command import simulate
 from stack.errors import StackError
 from stack.home import Home, default_path
 
+PROMOTION = {"as of": "as_of", "since": "at", "by": "by", "because": "reason"}  # what `status` says of a baseline
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, help=__doc__)
 app.command("replay")(replay)
 app.command("simulate")(simulate)
@@ -143,8 +144,8 @@ def print_status(report: dict) -> None:
             table.add_row(row["name"], f"[{colour}]{row['state']}[/]", *("" if value is None else str(value) for value in values))
         console.print(table, soft_wrap=True)
     for name, baseline in report["baselines"].items():
-        words = ", ".join(f"{key} {value}" for key, value in baseline["promotion"].items())
-        console.print(f"baseline {name}: version {baseline['version']}, {words}", soft_wrap=True)
+        words = " ".join(f"{word} {baseline['promotion'].get(key)}" for word, key in PROMOTION.items())
+        console.print(f"baseline {name}: version {baseline['version']} {words}", soft_wrap=True)
 
 
 @app.command()

@@ -83,8 +83,9 @@ def baselines(home: Home) -> dict[str, dict]:
     found = {}
     for folder in sorted((home.lake / "baseline").glob("*/_delta_log")):
         table = DeltaTable(folder.parent)
-        newest = table.history(1)[0]
-        found[folder.parent.name] = {"version": table.version(), "promotion": json.loads(newest.get("userMetadata") or "{}")}
+        notes = (json.loads(commit.get("userMetadata") or "{}") for commit in table.history())
+        newest = next((note for note in notes if "candidate_version" in note), {})  # commits of upkeep put nothing in force
+        found[folder.parent.name] = {"version": table.version(), "promotion": newest}
     return found
 
 
