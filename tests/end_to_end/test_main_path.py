@@ -24,7 +24,7 @@ from stack import lifecycle, process, streams
 from stack.airflow_api import ENDED, AirflowApi
 from stack.errors import StackError
 from stack.home import Home
-from tests.end_to_end.verifier import Verifier
+from tests.end_to_end.verifier import Verifier, baseline_of_topic
 
 pytestmark = pytest.mark.timeout(900)
 FEED = load_feed("service-use")
@@ -166,7 +166,17 @@ def test_history_becomes_a_promoted_baseline_through_airflow(story):
     story.load_history()
     story.api.unpause(NIGHTLY)
     story.api.watch(NIGHTLY, story.api.begin(NIGHTLY, {}), print, 600)
-    assert (story.home.lake / "baseline" / FEED.table / "_delta_log").is_dir()
+    table = deltalake.DeltaTable(str(story.home.lake / "baseline" / FEED.table))
+    as_of = dt.date.fromisoformat(story.promotions()[0]["as_of"])
+    assert story.now.astimezone(FEED.zone).date() - as_of <= dt.timedelta(days=1), "the night that was last due"
+    expected = baseline_of_topic(story.home.kafka, as_of, story.verifier.holidays)
+    rows = {(row["ServiceName"], row["DayType"]): row for row in table.to_pyarrow_table().to_pylist()}
+    assert rows.keys() == expected.keys()
+    assert len(rows) == 7 * len(SERVICES)
+    for key, (averages, samples, spreads) in expected.items():
+        assert rows[key]["Last4Avg"] == averages
+        assert rows[key]["Samples"] == samples
+        assert rows[key]["Spread"] == [spread if spread is None else pytest.approx(spread, rel=1e-12) for spread in spreads]
 
 
 def test_exactly_the_expected_anomalies_come_out(story):

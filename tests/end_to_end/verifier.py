@@ -7,9 +7,10 @@ import datetime as dt
 import io
 import json
 import struct
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from zoneinfo import ZoneInfo
 
 import deltalake
@@ -68,6 +69,44 @@ def baseline(path: Path, version: int) -> dict[tuple[str, int], tuple[list, list
     rows = deltalake.DeltaTable(str(path), version=version).to_pyarrow_table().to_pylist()
     assert {row["Growth"] for row in rows} == {1.0}, "service-use declares no growth"
     return {(row["ServiceName"], row["DayType"]): (row["Last4Avg"], row["Spread"]) for row in rows}
+
+
+def baseline_of_topic(kafka: str, as_of: dt.date, holidays: set[dt.date]) -> dict[tuple[str, int], tuple[list, list, list]]:
+    """What the baseline as of that date must be, from the topic's bytes: (Last4Avg, Samples, Spread) by service and day type."""
+
+    def day_type(date: dt.date) -> int:
+        return 7 if date in holidays else date.isoweekday()
+
+    days = [as_of - dt.timedelta(days=back) for back in range(1, 70)]
+    counted = {day for number in range(1, 8) for day in [each for each in days if day_type(each) == number][:4]}
+    latest = {}
+    for message in consume(kafka, "service-use"):
+        try:
+            row = record(message.value(), "service_use_record")
+        except (ValueError, EOFError, IndexError, struct.error):
+            continue
+        latest[message.key(), row["Timestamp"]] = row["Value"]  # a later offset corrects the earlier
+    values = defaultdict(lambda: defaultdict(list))
+    for (service, at), value in latest.items():
+        local = at.astimezone(ZONE)
+        if local.date() in counted:
+            slot = (local.hour * 3600 + local.minute * 60 + local.second) // INTERVAL
+            values[service.decode(), day_type(local.date())][slot].append(value)
+    return {key: _packed(slots) for key, slots in values.items()}
+
+
+def _packed(values: dict[int, list[int]]) -> tuple[list, list, list]:
+    averages, samples, residuals = [None] * 8640, [None] * 8640, defaultdict(list)
+    for slot, found in values.items():
+        if len(found) > 1:
+            averages[slot], samples[slot] = sum(found) / len(found), len(found)
+            scale = (len(found) / (len(found) - 1)) ** 0.5
+            residuals[slot // 90] += [abs(value - averages[slot]) * scale for value in found]
+    return (
+        averages,
+        samples,
+        [1.4826022185056018 * median(residuals[window]) if residuals[window] else None for window in range(96)],
+    )
 
 
 def judge(service: str, at: dt.datetime, value: int, expected: dict, holidays: set[dt.date]) -> Judged:
