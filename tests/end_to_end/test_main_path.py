@@ -214,13 +214,13 @@ def test_a_refused_candidate_leaves_the_baseline_in_force_and_the_stream_scoring
     early = (story.now - dt.timedelta(days=HISTORY_DAYS - 3)).date().isoformat()  # three days of history: most day types missing
     with pytest.raises(StackError, match="gate refused candidate") as refused:
         story.nightly(as_of=early)
-    assert "expect_column_values_to_be_in_set(column=Lost" in str(refused.value)
+    assert "expect_column_unique_value_count_to_be_between(column=DayType" in str(refused.value)
     assert story.stream().heartbeat["baseline_version"] == 0
     story.play(rounds=20)
     story.all_judged()
     run = story.newest_run(NIGHTLY)
     body = story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails")["body"]
-    assert "No service and day type that is in force may be missing" in body
+    assert "Coverage: every kind of day has a baseline." in body
     assert f"/gate/{FEED.name}/{run}/" in body
     story.answer(NIGHTLY, run, "Reject", "")
     assert story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}")["state"] == "failed"
