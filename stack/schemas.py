@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import httpx
 from confluent_kafka.schema_registry import ConfigCompatibilityLevel, Schema, SchemaRegistryClient, ServerConfig
 from confluent_kafka.schema_registry.error import SchemaRegistryError
+from tenacity import retry, retry_if_exception, stop_after_attempt, wait_fixed
 
 from contracts import avro
 from contracts.feeds import Feed
@@ -34,10 +35,20 @@ def register(url: str, feeds: Iterable[Feed]) -> dict[str, int]:
     return ids
 
 
+def _raced(error: BaseException) -> bool:
+    """Apicurio answers so to a request that was repeated before it had read its own journal; once it has, it gives the id."""
+    return isinstance(error, SchemaRegistryError) and "already exists" in str(error.error_message)
+
+
+@retry(retry=retry_if_exception(_raced), stop=stop_after_attempt(6), wait=wait_fixed(1), reraise=True)
+def _registered(client: SchemaRegistryClient, subject: str, schema: Schema) -> int:
+    return client.register_schema(subject, schema)
+
+
 def register_one(client: SchemaRegistryClient, url: str, subject: str, schema: str) -> int:
     """The id of a schema under a subject. Raises StackError with the registry's messages if it refuses."""
     try:
-        return client.register_schema(subject, Schema(schema, "AVRO"))
+        return _registered(client, subject, Schema(schema, "AVRO"))
     except SchemaRegistryError as error:
         if error.http_status_code != httpx.codes.CONFLICT:
             raise StackError(f"the registry did not take a schema for {subject}: {error.error_message}") from error
