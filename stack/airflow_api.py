@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import httpx
+from tenacity import RetryCallState, retry, retry_if_result, stop_after_attempt, wait_fixed
 
 from stack import airflow
 from stack.errors import StackError, tail
@@ -13,6 +14,15 @@ from stack.process import log_file
 
 ENDED = {"success", "failed"}
 PARSED_WITHIN = 60.0  # seconds until the DAG processor must know a DAG
+
+
+def _busy(answer: httpx.Response) -> bool:
+    """SQLite, whose one writer is another component just now: what was asked for has been rolled back."""
+    return answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR and "Database error" in answer.text
+
+
+def _last(state: RetryCallState) -> httpx.Response:
+    return state.outcome.result()
 
 
 class AirflowApi:
@@ -27,11 +37,15 @@ class AirflowApi:
         self.client = httpx.Client(base_url=f"{home.airflow}/api/v2/", headers=headers, timeout=30)
 
     def call(self, method: str, path: str, **more) -> dict:
-        answer = self.client.request(method, path, **more)
+        answer = self._answer(method, path, **more)
         if answer.is_error:
             what = f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:300]}"
             raise StackError(what, log=log_file(self.home, "airflow-api-server"), remedy="see the log")
         return answer.json()
+
+    @retry(retry=retry_if_result(_busy), stop=stop_after_attempt(10), wait=wait_fixed(1), retry_error_callback=_last)
+    def _answer(self, method: str, path: str, **more) -> httpx.Response:
+        return self.client.request(method, path, **more)
 
     def unpause(self, dag: str) -> None:
         """Wait until Airflow knows the DAG, then let its schedule run. Raises StackError with the DAG files' import errors."""
