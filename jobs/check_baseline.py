@@ -6,24 +6,17 @@ leaves the baseline in force as it is.
 """
 
 import datetime as dt
-import html
 import json
-import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from contracts.feeds import SCHEMAS, Feed
+from contracts.feeds import Feed
 from jobs import lake, settings, spark
 from jobs.settings import JobError, Platform
 from jobs.transforms import baseline
 from jobs.transforms.profile import profile
-
-os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")  # must stand before the import: no usage statistics leave this machine
-import great_expectations as gx
-
-SAMPLE_ROWS = 5
 
 
 def main(platform: Platform) -> None:
@@ -33,28 +26,32 @@ def main(platform: Platform) -> None:
     feed: Feed = options.feed
     candidate = _candidate_of(platform, feed, options.run_id)
     docs = f"{platform.lake}/data_docs/{feed.table}/{options.run_id}"
-    session = spark.session(f"check_baseline {feed.name}", platform)
-    results = validate(profiled(session, platform, feed, candidate), feed, docs)
-    _keep(platform, feed, options.run_id, candidate.version, results, docs)
+    with ThreadPoolExecutor(1) as beside:
+        figures = beside.submit(profiled, platform, feed, candidate)
+        from jobs import gate  # here, as that takes as long as Spark takes for the figures
+
+        results = gate.validate(figures.result(), feed, docs)
+    refusing = [each["expectation"] for each in results if gate.refuses(each)]
+    _keep(platform, feed, options.run_id, candidate.version, not refusing, results, docs)
     for each in results:
-        print(f"{_verdict(each)}  {each['expectation']}", flush=True)
+        print(f"{gate.verdict(each)}  {each['expectation']}", flush=True)
     for each in results:
         if not each["success"]:
-            print(f"{_verdict(each)}  {each['expectation']}: {each['notes']} Observed: {each['observed']}", flush=True)
+            print(f"{gate.verdict(each)}  {each['expectation']}: {each['notes']} Observed: {each['observed']}", flush=True)
             for row in each["sample"]:
                 print(f"        {json.dumps(row)}", flush=True)
-    refusing = [each["expectation"] for each in results if refuses(each)]
     if refusing:
         refused = f"gate refused candidate {candidate.version} of {feed.name}, the baseline in force is unchanged"
         raise JobError(f"{refused}: {'; '.join(refusing)}. Data Docs: {docs}/index.html")
 
 
-def profiled(session: SparkSession, platform: Platform, feed: Feed, candidate: lake.Commit) -> pd.DataFrame:
+def profiled(platform: Platform, feed: Feed, candidate: lake.Commit) -> pd.DataFrame:
     """The figures of every service and day type (see `transforms.profile`), from one pass over the candidate.
 
     What is in force is read only where the candidate is made from other inputs: elsewhere the two are the same. A backfilled
     candidate, for an earlier night than the one in force, is judged by itself: the other knows what came after.
     """
+    session = spark.session(f"check_baseline {feed.name}", platform)
     as_of = dt.date.fromisoformat(candidate.note["as_of"])
     in_force, wanted = lake.baseline(platform, feed), candidate.note["inputs"]
     promoted = in_force.newest("inputs")
@@ -71,58 +68,6 @@ def profiled(session: SparkSession, platform: Platform, feed: Feed, candidate: l
     return profile(new, old, last_day, as_of, feed.slots, feed.gate.moved_percent).toArrow().to_pandas()
 
 
-def validate(figures: pd.DataFrame, feed: Feed, docs: str) -> list[dict]:
-    """Every expectation of the suite on those figures: with severity, notes, success, what was observed, rows at fault."""
-    # A service's name is whatever a record's key said, and Data Docs take it for HTML.
-    figures = figures.assign(ServiceName=figures["ServiceName"].map(html.escape))
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = {"globally": False}
-    store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": docs}
-    site = {"class_name": "SiteBuilder", "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"}, "store_backend": store}
-    context.add_data_docs_site(site_name="gate", site_config=site)
-    suite = gx.ExpectationSuite(**json.loads((SCHEMAS / "expectations" / "baseline.json").read_text()))
-    context.suites.add(suite)
-    asset = context.data_sources.add_pandas(name="pandas").add_dataframe_asset(name=feed.name)
-    batch = asset.add_batch_definition_whole_dataframe("profile")
-    definition = context.validation_definitions.add(gx.ValidationDefinition(name=feed.name, data=batch, suite=suite))
-    checkpoint = context.checkpoints.add(
-        gx.Checkpoint(
-            name=f"gate-{feed.name}",
-            validation_definitions=[definition],
-            actions=[gx.checkpoint.UpdateDataDocsAction(name="docs", site_names=["gate"])],
-            result_format={"result_format": "COMPLETE", "unexpected_index_column_names": ["ServiceName", "DayType"]},
-        )
-    )
-    parameters = feed.gate.model_dump() | {"slots": [feed.slots]}
-    outcome = checkpoint.run(batch_parameters={"dataframe": figures}, expectation_parameters=parameters)
-    (run,) = outcome.run_results.values()
-    return [_summary(each.to_json_dict()) for each in run.results]
-
-
-def refuses(result: dict) -> bool:
-    """Whether a failed expectation keeps the candidate from promotion; a warning does not."""
-    return not result["success"] and result["severity"] != "warning"
-
-
-def _verdict(result: dict) -> str:
-    return "passed " if result["success"] else "FAILED " if refuses(result) else "warning"
-
-
-def _summary(result: dict) -> dict:
-    config, found = result["expectation_config"], result["result"]
-    kwargs = {name: value for name, value in config["kwargs"].items() if name != "batch_id"}
-    broken = result["exception_info"].get("exception_message")
-    at_fault = f"{found.get('unexpected_count')} rows at fault"
-    return {
-        "expectation": f"{config['type']}({', '.join(f'{name}={value}' for name, value in kwargs.items())})",
-        "severity": config.get("severity") or "critical",
-        "notes": config["meta"]["notes"],
-        "success": result["success"],
-        "observed": broken or found.get("observed_value", at_fault),
-        "sample": found.get("partial_unexpected_index_list", [])[:SAMPLE_ROWS],
-    }
-
-
 def _candidate_of(platform: Platform, feed: Feed, run_id: str) -> lake.Commit:
     commits = lake.candidate(platform, feed).commits()
     found = next((commit for commit in commits if commit.note.get("run_id") == run_id), None)
@@ -131,13 +76,13 @@ def _candidate_of(platform: Platform, feed: Feed, run_id: str) -> lake.Commit:
     return found
 
 
-def _keep(platform: Platform, feed: Feed, run_id: str, version: int, results: list[dict], docs: str) -> None:
+def _keep(platform: Platform, feed: Feed, run_id: str, version: int, success: bool, results: list[dict], docs: str) -> None:
     row = {
         "Feed": feed.name,
         "RunId": run_id,
         "CandidateVersion": version,
         "CheckedAt": dt.datetime.now(dt.UTC),
-        "Success": not any(refuses(each) for each in results),
+        "Success": success,
         "Results": json.dumps(results),
         "DocsPath": docs,
     }

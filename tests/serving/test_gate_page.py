@@ -32,13 +32,13 @@ def site(offline, feed, lake):
 def report(tmp_path_factory) -> Path:
     """Data Docs as the gate writes them: a failed expectation, a failed warning, and a service with a name of markup."""
     # costly to import, and only here asked for
-    from jobs import check_baseline
+    from jobs import gate
 
     good = {"Lost": False, "Rows": 1, "Slots": 24, "CoveredShare": 1.0, "Finite": True, "Lowest": 1.0, "LowestSpread": 0.1}
     amiss = {"AgeDays": 1, "MovedShare": 0.9, "HoldoutLoss": 0.0, "Highest": 5e13}
     rows = [{"ServiceName": name, "DayType": day} | good | amiss for name in ("a", NASTY) for day in range(1, 8)]
     folder = tmp_path_factory.mktemp("docs")
-    check_baseline.validate(pd.DataFrame(rows), load_feed("road-traffic"), str(folder))
+    gate.validate(pd.DataFrame(rows), load_feed("road-traffic"), str(folder))
     return folder
 
 
