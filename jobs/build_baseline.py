@@ -9,6 +9,7 @@ import datetime as dt
 import hashlib
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -72,14 +73,18 @@ def _held(table: lake.Table) -> dict[str, str]:
 
 
 def _build(platform: Platform, feed: Feed, as_of: dt.date, day_types: list[int], note: dict, whole: bool) -> None:
-    """These day types into one commit. Each is a Spark job of its own, whose rows pass through here: no more than one is held."""
+    """These day types into one commit. Each is a Spark job of its own, two at a time, whose rows pass through here."""
     session, by_type = spark.session(f"build_baseline {feed.name}", platform), feed.baseline_dates(as_of)
     frames = {day_type: _built(session, platform, feed, by_type[day_type], note["history_version"]) for day_type in day_types}
 
+    def computed(day_type: int) -> pa.Table:
+        print(f"day type {day_type}: reading {', '.join(map(str, by_type[day_type]))}", flush=True)
+        return frames[day_type].toArrow()
+
     def rows() -> Iterator[pa.RecordBatch]:
-        for day_type, frame in frames.items():
-            print(f"day type {day_type}: reading {', '.join(map(str, by_type[day_type]))}", flush=True)
-            yield from frame.toArrow().to_batches()
+        with ThreadPoolExecutor(2) as two:  # what one leaves idle while its last tasks run, the other uses
+            for table in two.map(computed, day_types):
+                yield from table.to_batches()
 
     lake.candidate(platform, feed).write(rows(), range(1, 8) if whole else day_types, note)
 

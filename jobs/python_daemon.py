@@ -1,5 +1,7 @@
 """Spark's Python daemon, which forks a process for each task: here with what our tasks import, once instead of in each."""
 
+# ruff: noqa: E402, F401
+
 import sys
 from pathlib import Path
 
@@ -9,14 +11,14 @@ for entry in [entry for entry in sys.path if Path(entry).name.startswith(("pyspa
     sys.path.remove(entry)
     sys.path_importer_cache.pop(entry, None)
 
-import numpy  # noqa: F401
-import pandas  # noqa: F401
+import numpy
+import pandas
 import pyarrow.pandas_compat
-import pyarrow.parquet  # noqa: F401
-import pyspark.worker  # noqa: F401
+import pyarrow.parquet
+import pyspark.worker
 from pyspark import daemon
 
-import jobs.transforms.profile  # noqa: F401
+import jobs.transforms.profile
 
 if __name__ == "__main__":
     daemon.manager()

@@ -79,9 +79,11 @@ def _joined(column: pa.ChunkedArray, kind: type) -> tuple[np.ndarray, np.ndarray
 
 def _packed(key: tuple, table: pa.Table, slots: int, spread_windows: int, grows: bool) -> pa.Table:
     """The row of one service and day type from its runs."""
-    slot, value, date = unpacked(table)
-    dates, number, readings = np.unique(date, return_inverse=True, return_counts=True)
-    sums = np.bincount(number, weights=value) * (slots / readings)  # each scaled to a whole day: a gap is no shrinking
+    slot, value, dates_of_runs, lengths = unpacked(table)
+    dates, of_run = np.unique(dates_of_runs, return_inverse=True)
+    of_reading = np.repeat(of_run, lengths)
+    # Each scaled to a whole day: a gap is no shrinking.
+    sums = np.bincount(of_reading, weights=value) * (slots / np.bincount(of_run, weights=lengths))
     samples = np.bincount(slot, minlength=slots)
     known = samples >= MINIMUM_SAMPLES
     average = np.divide(np.bincount(slot, weights=value, minlength=slots), samples, out=np.zeros(slots), where=known)
@@ -100,11 +102,11 @@ def _packed(key: tuple, table: pa.Table, slots: int, spread_windows: int, grows:
     )
 
 
-def unpacked(table: pa.Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Slot, value and date (days since 1970) of every reading in RUNS."""
+def unpacked(table: pa.Table) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """From RUNS: slot and value of every reading; date (days since 1970) of every run, and how many readings it has."""
     slot, lengths = _joined(table.column("Slots"), np.int32)
     value, _ = _joined(table.column("Values"), np.int64)
-    return slot, value, np.repeat(table.column("Date").cast(pa.int32()).to_numpy(), lengths)
+    return slot, value, table.column("Date").cast(pa.int32()).to_numpy(), lengths
 
 
 def _spread(
@@ -115,7 +117,10 @@ def _spread(
     slot, value = slot[here], value[here]
     residual = np.abs(value - average[slot]) * np.sqrt(samples[slot] / (samples[slot] - 1))
     window = slot * windows // len(samples)
-    residual = residual[np.lexsort((residual, window))]
+    # By window, then by size, as np.lexsort has it in five times the time: the second sort is stable, and of small whole numbers.
+    by_size = np.argsort(residual)
+    small = window.astype(np.min_scalar_type(windows))
+    residual = residual[by_size[np.argsort(small[by_size], kind="stable")]]
     count = np.bincount(window, minlength=windows)
     first = np.cumsum(count) - count
     spread = np.full(windows, np.nan)

@@ -116,7 +116,7 @@ def _moved_share(new: _Row, old: _Row, percent: float) -> float | None:
 
 
 def _holdout_loss(new: _Row, old: _Row, day: pa.Table) -> float | None:
-    slot, value, dates = baseline.unpacked(day)
+    slot, value, dates, _ = baseline.unpacked(day)
     counts = np.bincount(slot, minlength=len(new.average))
     sums = np.bincount(slot, weights=value, minlength=len(new.average))
     date = dt.date(1970, 1, 1) + dt.timedelta(days=int(dates[0]))
