@@ -1,14 +1,14 @@
 """A person's word on a candidate that the gate refused."""
 
 import datetime as dt
-import os
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Param
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from contracts.feeds import Feed
+from contracts.feeds import Feed, load_feed
 from dags.lake_notes import Refusal, refusal
+from dags.links import GateReport, gate_report
 
 REASON = Param("", type="string", maxLength=500, title="Reason", description="Why; kept in the baseline's history.")
 
@@ -20,16 +20,19 @@ class CandidateApproval(ApprovalOperator):
     Rejected or not answered within `response_timeout`, it fails, and with it the run.
     """
 
+    operator_extra_links = (GateReport(),)
+
     def __init__(self, *, feed: Feed, response_timeout: dt.timedelta, **task):
         subject = f"The gate refused a baseline candidate of {feed.name}. Promote it nevertheless?"
         super().__init__(subject=subject, fail_on_reject=True, response_timeout=response_timeout, **task)
-        self.feed = feed
+        self.feed = feed.name
 
     def execute(self, context):
-        refused = refusal(self.feed, context["run_id"])
+        feed = load_feed(self.feed)
+        refused = refusal(feed, context["run_id"])
         if refused is None:
             raise AirflowSkipException("the gate refused nothing in this run")
-        self.body = question(self.feed, context["run_id"], refused)
+        self.body = question(feed, context["run_id"], refused)
         return super().execute(context)
 
     def execute_complete(self, context, event):
@@ -45,8 +48,9 @@ def question(feed: Feed, run_id: str, refused: Refusal) -> str:
     for each in refused.expectations:
         lines.append(f"- **{each['notes']}** `{each['expectation']}`, observed {each['observed']}")
         lines += [f"  - `{row}`" for row in each["sample"]]
-    docs = f"{os.environ.get('SUNDIAL_API', '')}/gate/{feed.name}/{run_id}/index.html"
-    return "\n".join([*lines, "", f"Data Docs: {docs}", "", "Until you approve, the baseline in force stays."])
+    return "\n".join(
+        [*lines, "", f"Data Docs: {gate_report(feed.name, run_id)}", "", "Until you approve, the baseline in force stays."]
+    )
 
 
 def approved_by(ti, task_id: str) -> str:

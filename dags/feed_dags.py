@@ -5,8 +5,10 @@ import datetime as dt
 from airflow.sdk import DAG, Asset
 
 from contracts.feeds import Feed
+from dags.alerts import Alert
 from dags.approval import REASON, CandidateApproval, approved_by, reason
 from dags.lake_notes import day_after_history
+from dags.links import Dashboard, GateReport
 from dags.spark_job import SparkJob, spark_job
 
 # As --option=value, so that no value can be taken for an option. Airflow admits only [A-Za-z0-9_.~:+-] in a run id.
@@ -36,6 +38,13 @@ def feed_dag(kind: str, feed: Feed, doc_md: str, tags: list[str], **dag) -> DAG:
     )
 
 
+def told_on_failure(kind: str, feed: Feed) -> Alert:
+    """For a run's failure callback."""
+    return Alert(
+        f"{kind}.{feed.name} has failed; the baseline in force goes on. Its task logs say why, the DAG's docs what to do."
+    )
+
+
 def asset(name: str, feed: Feed) -> Asset:
     """A table of a feed, for the lineage: history, baseline_candidate, baseline."""
     return Asset(f"{name}.{feed.name}", uri=f"sundial://lake/{name}/{feed.table}")
@@ -61,11 +70,22 @@ def build_check_promote(feed: Feed, *build_options: str) -> SparkJob:
         outlets=[candidate],
         execution_timeout=120 * MINUTE,
     )
-    check = spark_job("check_baseline", feed.name, RUN_ID, inlets=[candidate], retries=0, execution_timeout=60 * MINUTE)
+    check = spark_job(
+        "check_baseline",
+        feed.name,
+        RUN_ID,
+        links=(GateReport(), Dashboard()),
+        inlets=[candidate],
+        retries=0,
+        execution_timeout=60 * MINUTE,
+    )
     approve = CandidateApproval(
         task_id="approve",
         feed=feed,
         params={"reason": REASON},
+        notifiers=[
+            Alert(f"The gate refused a baseline candidate of {feed.name}: Required Actions in Airflow wait for an answer.")
+        ],
         response_timeout=ANSWER_WITHIN,
         trigger_rule="one_failed",
         retries=0,

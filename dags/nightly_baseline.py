@@ -20,6 +20,10 @@ Every night at one o'clock where the feed lives: what should its traffic be? Spa
 gives the candidate that would have been, from the readings of the dates before it as history holds them now. A backfilled one
 is promoted only where no newer baseline is in force; else it stays a candidate, in `baseline_candidate/<feed>`.
 
+## Who hears of it
+A refused candidate, a failed run, and a run that has promoted nothing five hours after its start (06:00 for the night's own) are
+posted to the webhook `SUNDIAL_ALERT_WEBHOOK`.
+
 ## When it fails
 - **`check_baseline` is red: the candidate was refused.** The baseline in force is untouched and the streams go on with it. The
   task's log ends with each failed expectation and sample rows; the Data Docs show the rest. It is not retried: the same
@@ -35,11 +39,13 @@ is promoted only where no newer baseline is in force; else it stays a candidate,
 
 import datetime as dt
 
-from airflow.sdk import CronTriggerTimetable, Param
+from airflow.sdk import AsyncCallback, CronTriggerTimetable, DeadlineAlert, DeadlineReference, Param
 
-from contracts.feeds import load_feeds
-from dags.feed_dags import archive, build_check_promote, feed_dag
+from contracts.feeds import Feed, load_feeds
+from dags.alerts import Alert
+from dags.feed_dags import archive, build_check_promote, feed_dag, told_on_failure
 
+IN_TIME = dt.timedelta(hours=5)
 AS_OF = Param(
     None,
     type=["string", "null"],
@@ -54,6 +60,18 @@ FULL = Param(
     description="Compute every kind of day, not only those whose readings have changed. The result is the same.",
 )
 
+
+def promoted_in_time(feed: Feed) -> DeadlineAlert:
+    """By six o'clock where the feed lives, for a run that begins at one; other runs have as long."""
+    late = f"nightly_baseline.{feed.name}: no baseline was promoted within {IN_TIME}; the one before stays in force."
+    return DeadlineAlert(
+        reference=DeadlineReference.DAGRUN_QUEUED_AT,
+        interval=IN_TIME,
+        callback=AsyncCallback(Alert, kwargs={"summary": f"{late} The DAG's docs are the runbook."}),
+        name="promoted by 06:00",
+    )
+
+
 for feed in load_feeds().values():
     with feed_dag(
         "nightly_baseline",
@@ -62,6 +80,8 @@ for feed in load_feeds().values():
         ["batch"],
         schedule=CronTriggerTimetable("0 1 * * *", timezone=feed.timezone, run_immediately=False),
         dagrun_timeout=dt.timedelta(hours=20),
+        deadline=promoted_in_time(feed),
+        on_failure_callback=told_on_failure("nightly_baseline", feed),
         params={"as_of": AS_OF, "full": FULL},
     ):
         archive(feed) >> build_check_promote(

@@ -22,7 +22,7 @@ import datetime as dt
 from airflow.sdk import Param
 
 from contracts.feeds import load_feeds
-from dags.feed_dags import MINUTE, RUN_ID, asset, build_check_promote, feed_dag
+from dags.feed_dags import MINUTE, RUN_ID, asset, build_check_promote, feed_dag, told_on_failure
 from dags.spark_job import spark_job
 
 
@@ -56,6 +56,7 @@ for feed in load_feeds().values():
         ["batch", "repair"],
         schedule=[asset("late", feed)],
         dagrun_timeout=dt.timedelta(hours=20),
+        on_failure_callback=told_on_failure("repair_history", feed),
         params={"from": date("First"), "to": date("Last"), "reason": REASON},
     ) as dag:
         dag.user_defined_filters["late_ends"] = late_ends

@@ -5,14 +5,21 @@ standalone master, YARN or Kubernetes. Everything else that a session needs is s
 """
 
 import os
+import sys
 from pathlib import Path
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import BaseOperatorLink
+
+from contracts.feeds import Feed
+from dags.alerts import WEBHOOK
+from dags.links import Dashboard
 
 REPO = Path(__file__).resolve().parent.parent
 CONNECTION = "spark_default"
 DRIVER_MEMORY = "2g"
+BATCH_CORES = 4
 LOGGING = f"-Dlog4j2.configurationFile=file:{REPO}/docker/spark/log4j2.properties"
 # Named one by one: what is passed shows in Airflow's "Rendered Templates", so nothing secret may slip in by a prefix.
 PLATFORM = ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", "SUNDIAL_LAKE", "SUNDIAL_STREAMS", "SUNDIAL_JARS")
@@ -22,10 +29,15 @@ def _application(job: str) -> str:
     return str(REPO / "jobs" / f"{job}.py")
 
 
-def _conf(java_options: str) -> dict[str, str]:
+def _conf(java_options: str, cores: int) -> dict[str, str]:
+    """What `spark-submit` must know before a job's session begins. A cluster's machines have the repository at the same path."""
     jars = os.environ.get("SUNDIAL_JARS", str(REPO / ".jars" / "spark"))
     return {
+        "spark.cores.max": str(cores),  # a standalone master would give the first application all it has
+        "spark.executorEnv.PYTHONPATH": str(REPO),
+        "spark.pyspark.python": sys.executable,
         "spark.driver.memory": DRIVER_MEMORY,
+        "spark.executor.memory": DRIVER_MEMORY,
         "spark.driver.extraClassPath": f"{jars}/*",
         "spark.driver.extraJavaOptions": f"{LOGGING} {os.environ.get('SUNDIAL_JAVA_OPTIONS', '')} {java_options}".strip(),
         "spark.executor.extraClassPath": f"{jars}/*",
@@ -40,35 +52,51 @@ def _env() -> dict[str, str]:
 
 
 class SparkJob(SparkSubmitOperator):
-    """The provider's operator; an application argument that renders to nothing is left out, so options can be optional."""
+    """The provider's operator, for a feed's job. An argument that renders to nothing is left out, so it can be optional."""
+
+    def __init__(self, *, feed: str, links: tuple[BaseOperatorLink, ...], **task):
+        super().__init__(**task)
+        self.feed, self.operator_extra_links = feed, links
 
     def execute(self, context):
         self.application_args = [arg for arg in self.application_args or [] if arg]
         return super().execute(context)
 
 
-def spark_job(job: str, feed, *options: str, **task) -> SparkJob:
+def spark_job(job: str, feed: str, *options: str, links: tuple[BaseOperatorLink, ...] = (Dashboard(),), **task) -> SparkJob:
     """A task that runs jobs/<job>.py for a feed, with templated options; its log and its error are the driver's own lines."""
     return SparkJob(
         task_id=job,
+        feed=feed,
+        links=links,
         application=_application(job),
         application_args=["--feed", feed, *options],
-        map_index_template="{{ task.application_args[1] }}",
         name=f"sundial-{job}",
         conn_id=CONNECTION,
-        conf=_conf(os.environ.get("SUNDIAL_BATCH_JAVA_OPTIONS", "")),
+        conf=_conf(os.environ.get("SUNDIAL_BATCH_JAVA_OPTIONS", ""), BATCH_CORES),
         env_vars=_env(),
+        pool=os.environ.get("SUNDIAL_SPARK_POOL", "default_pool"),
         **task,
     )
 
 
-def stream_command(job: str, *args: str, conn_id: str = CONNECTION) -> list[str]:
-    """The command line that runs jobs/<job>.py as a process of its own, by the same rules as a batch task."""
-    hook = SparkSubmitHook(conf=_conf(""), conn_id=conn_id, name=f"sundial-{job}", application_args=list(args), env_vars=_env())
+def stream_command(job: str, feed: Feed, conn_id: str = CONNECTION) -> list[str]:
+    """The command line that runs jobs/<job>.py as a process of its own, by the same rules as a batch task.
+
+    A real-time query keeps a task for each partition; one core more is for the jobs beside it.
+    """
+    hook = SparkSubmitHook(
+        conf=_conf("", feed.partitions + 1),
+        conn_id=conn_id,
+        name=f"sundial-{job}",
+        application_args=["--feed", feed.name],
+        env_vars=_env(),
+    )
     return hook._build_spark_submit_command(_application(job))
 
 
 def stream_environment() -> dict[str, str]:
-    """The environment for such a process. Airflow's own settings, which hold its secrets, stay out of what outlives Airflow."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW_", "_AIRFLOW_"))}
+    """The environment for such a process. What holds Airflow's secrets and ours stays out of what outlives Airflow."""
+    kept_back = ("AIRFLOW_", "_AIRFLOW_", WEBHOOK)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(kept_back)}
     return inherited | _env()

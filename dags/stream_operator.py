@@ -5,8 +5,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException
 
+from contracts.feeds import load_feed
+from dags.alerts import tell
+from dags.links import Dashboard
 from dags.spark_job import CONNECTION, stream_command
 from dags.stream_state import StreamState
 from dags.stream_trigger import StreamTrigger
@@ -22,12 +25,15 @@ class StreamOperator(BaseOperator):
     :param feed: a declared feed.
     :param stream: the stream's job, jobs/<stream>.py.
     :param hang_after: seconds without a heartbeat after which a living driver is killed and launched again.
-    :param start_within: seconds in which a new driver must give its first heartbeat.
-    :param restarts: how often within `window` a driver is brought back at once, each time after a longer pause; then the task
-        fails with the driver's last words, and Airflow's retries go on.
+    :param stall_after: seconds without a record done, while records wait, after which it is killed as well.
+    :param start_within: seconds in which a new driver must give its first heartbeat, and be running.
+    :param restarts: how often within `window` a driver is brought back at once, each time after a longer pause; then people are
+        told, once, and the task fails for good with the driver's last words.
+    :param pause: what a stream that was given up waits before it is tried once more.
     """
 
     template_fields = ("feed", "stream")
+    operator_extra_links = (Dashboard(),)
     ui_color = "#f6c65b"
 
     def __init__(
@@ -37,15 +43,17 @@ class StreamOperator(BaseOperator):
         stream: str,
         conn_id: str = CONNECTION,
         hang_after: float = 15,
+        stall_after: float = 60,
         start_within: float = 120,
         restarts: int = 5,
         window: timedelta = timedelta(minutes=10),
+        pause: timedelta = timedelta(minutes=5),
         **task,
     ):
         super().__init__(**task)
         self.feed, self.stream, self.conn_id = feed, stream, conn_id
-        self.hang_after, self.start_within = hang_after, start_within
-        self.restarts, self.window = restarts, window
+        self.hang_after, self.stall_after, self.start_within = hang_after, stall_after, start_within
+        self.restarts, self.window, self.pause = restarts, window, pause
 
     def execute(self, context):
         root = os.environ.get("SUNDIAL_STREAMS")
@@ -53,15 +61,22 @@ class StreamOperator(BaseOperator):
             raise AirflowFailException("SUNDIAL_STREAMS is not set: it names the folder of the streams' run-state")
         stream = StreamState(Path(root) / f"{self.feed}.{self.stream}")
         stream.supervise(str(context["ti"].id))
+        if context["ti"].try_number > 1:
+            stream.recovered()  # whoever clears the task of a stream that was given up wants it tried at once, and in earnest
         trigger = StreamTrigger(
             folder=str(stream.folder),
-            command=stream_command(self.stream, "--feed", self.feed, conn_id=self.conn_id),
+            command=stream_command(self.stream, load_feed(self.feed), self.conn_id),
             hang_after=self.hang_after,
+            stall_after=self.stall_after,
             start_within=self.start_within,
             restarts=self.restarts,
             window=self.window.total_seconds(),
+            pause=self.pause.total_seconds(),
         )
         self.defer(trigger=trigger, method_name=self.given_up.__name__)
 
     def given_up(self, context, event: dict):
-        raise AirflowException(event["error"])
+        if event["first"]:
+            what = event["error"].splitlines()[0]
+            tell(f"stream {what} Its task is in DAG {self.dag_id}, run {context['run_id']}; the DAG's docs are its runbook.")
+        raise AirflowFailException(event["error"])

@@ -1,10 +1,10 @@
 """A stream's run-state folder as its supervisor sees it: is its driver alive, launch it, ask it to stop, kill it.
 
 `$SUNDIAL_STREAMS/<feed>.<stream>/` holds what the driver keeps (driver.lock, driver.json, heartbeat.json, checkpoint/), the wish
-`stop`, and what the supervision adds: supervisor (the task attempt in charge), driver.log and launch.lock. A driver is two
-processes, the JVM of spark-submit and its Python child, and one may outlive the other for a while. So the launcher takes
-launch.lock before anything starts, and the JVM inherits it: held from the launch to the JVM's last breath, it fences off a second
-launch even while the driver has locked nothing yet.
+`stop`, and what the supervision adds: supervisor (the task attempt in charge), driver.log, launch.lock, and given-up (there from
+the time that nothing helped until a driver is well again). A driver is two processes, the JVM of spark-submit and its Python
+child, and one may outlive the other for a while. So the launcher takes launch.lock before anything starts, and the JVM inherits
+it: held from the launch to the JVM's last breath, it fences off a second launch even while the driver has locked nothing yet.
 """
 
 import datetime as dt
@@ -17,6 +17,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from contracts.run_state import held, read
 
 LOG_BYTES = 64 * 1024 * 1024  # a longer log is moved aside at the next launch
 TAIL_BYTES, TAIL_LINES = 32 * 1024, 40
@@ -35,18 +37,19 @@ class StreamState:
         self.stop_file = self.folder / "stop"
         self.log_file = self.folder / "driver.log"
         self.supervisor_file = self.folder / "supervisor"
+        self.given_up_file = self.folder / "given-up"
 
     # -- what is
 
     def driver(self) -> dict:
-        return _read_json(self.folder / "driver.json")
+        return read(self.folder / "driver.json")
 
     def heartbeat(self) -> dict:
-        return _read_json(self.folder / "heartbeat.json")
+        return read(self.folder / "heartbeat.json")
 
     def launched(self) -> dict:
         """{"pid" (of the process group), "at" (epoch seconds), "log_offset"} of our last launch; empty where there was none."""
-        return _read_json(self.launch_lock)
+        return read(self.launch_lock)
 
     def heartbeat_mark(self) -> int:
         """A number that changes with every heartbeat; 0 where the present driver has not given one yet."""
@@ -59,24 +62,44 @@ class StreamState:
     def gone(self) -> bool:
         """No driver, or only half of one: its JVM without its Python process, or the other way round, can't work any more."""
         pid = self.driver().get("pid")
-        if not _held(self.launch_lock):
-            return not _held(self.driver_lock) or _group(pid) == (self.launched().get("pid") or -1)
+        if not held(self.launch_lock):
+            return not held(self.driver_lock) or _group(pid) == (self.launched().get("pid") or -1)
         driver_json = self.folder / "driver.json"
         started = driver_json.exists() and driver_json.stat().st_mtime >= self.launched().get("at", 0)
         return started and _group(pid) is None
 
     def last_lines(self) -> str:
         """The end of what the last driver printed, bounded in bytes and lines."""
+        text, _ = self.printed(self.launched().get("log_offset", 0), TAIL_BYTES)
+        return "\n".join(text.splitlines()[-TAIL_LINES:])
+
+    def printed(self, since: int, most: int) -> tuple[str, int]:
+        """The driver.log from byte `since` on, its last `most` bytes at most, and the log's size."""
         with suppress(FileNotFoundError), self.log_file.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
-            log.seek(max(self.launched().get("log_offset", 0), size - TAIL_BYTES))
-            return "\n".join(log.read().decode(errors="replace").splitlines()[-TAIL_LINES:])
-        return ""
+            log.seek(max(since, size - most))
+            return log.read().decode(errors="replace"), size
+        return "", 0
+
+    def given_up(self) -> bool:
+        """Whether the last supervisor gave up, and no driver has been well since."""
+        return self.given_up_file.exists()
 
     def supervisor(self) -> str:
         return self.supervisor_file.read_text() if self.supervisor_file.exists() else ""
 
     # -- what to do
+
+    def give_up(self) -> bool:
+        """Remember that nothing brings it back; whether that is new."""
+        with suppress(FileExistsError):
+            self.given_up_file.touch(exist_ok=False)
+            return True
+        return False
+
+    def recovered(self) -> None:
+        """Its driver is well."""
+        self.given_up_file.unlink(missing_ok=True)
 
     def supervise(self, attempt: str) -> None:
         """The id of the task attempt that is in charge from now on; a cleared or retried task has another."""
@@ -86,7 +109,7 @@ class StreamState:
     def launch(self, command: list[str], env: dict[str, str]) -> int:
         """Start the driver as a process of its own: own session, no terminal, its output to driver.log. Returns its group."""
         with self._launching() as lock:
-            if _held(self.driver_lock):
+            if held(self.driver_lock):
                 raise AlreadyRunning(f"{self.driver_lock} is held by pid {self.driver().get('pid')}")
             self.stop_file.unlink(missing_ok=True)  # it was meant for a driver that is no more
             if self.log_file.exists() and self.log_file.stat().st_size > LOG_BYTES:
@@ -130,7 +153,7 @@ class StreamState:
 
     def request_stop(self) -> bool:
         """Ask the driver to end its query at a batch boundary and exit. False where there is none."""
-        if not (_held(self.launch_lock) or _held(self.driver_lock)):
+        if not (held(self.launch_lock) or held(self.driver_lock)):
             return False
         self.stop_file.touch()
         return True
@@ -142,31 +165,16 @@ class StreamState:
         """
         launch = self.launched() if launch is None else launch
         deadline = time.monotonic() + patience
-        while (_held(self.launch_lock) or _held(self.driver_lock)) and self.launched() == launch:
+        while (held(self.launch_lock) or held(self.driver_lock)) and self.launched() == launch:
             with suppress(ProcessLookupError, TypeError):
                 # A held lock means that its process lives, so its pid can't have passed to a stranger.
-                if _held(self.launch_lock):
+                if held(self.launch_lock):
                     os.killpg(launch.get("pid"), signal.SIGKILL)
                 else:
                     os.kill(self.driver().get("pid"), signal.SIGKILL)
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self.folder}: the driver's locks are still held {patience:.0f} s after SIGKILL")
             time.sleep(0.05)
-
-
-def _held(lock: Path) -> bool:
-    """Whether a process holds the lock. Looks with a shared lock, which no other look is disturbed by."""
-    try:
-        descriptor = os.open(lock, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _record(lock: int, launched: dict) -> None:
@@ -180,11 +188,3 @@ def _group(pid: int | None) -> int | None:
         return os.getpgid(pid)
     except (ProcessLookupError, TypeError):
         return None
-
-
-def _read_json(file: Path) -> dict:
-    """Empty where the file is missing or not written yet."""
-    try:
-        return json.loads(file.read_text())
-    except (FileNotFoundError, ValueError):
-        return {}

@@ -18,31 +18,58 @@ from dags.spark_job import stream_environment
 from dags.stream_state import AlreadyRunning, StreamState
 
 LOOK_EVERY = 1.0
+WELL_AFTER = 60.0  # seconds of running after which a driver's troubles are over
+RELAY_EVERY, RELAY_BYTES = 10.0, 4096  # of the driver's log into the task's; the rest stays in driver.log
 
 
 class StreamTrigger(BaseTrigger):
-    """Launches the driver where there is none, and again when it is gone or hung: alive, but silent for `hang_after` seconds.
+    """Launches the driver where there is none, and again when it is gone or hung: alive, but silent for `hang_after` seconds, or
+    beating while nothing is done of what waits for `stall_after` seconds, or not running yet after `start_within`.
 
-    Fires once, with the driver's last words, when it died more than `restarts` times within `window` seconds.
+    Fires once, with the driver's last words, when it died more than `restarts` times within `window` seconds. A stream that was
+    given up like that gets one more try, after `pause` seconds, from each trigger that comes after.
     Silence is measured by this process's monotonic clock, so neither a set clock nor a machine that slept looks like a hang.
     """
 
-    def __init__(self, folder: str, command: list[str], hang_after: float, start_within: float, restarts: int, window: float):
+    SETTINGS = ("folder", "command", "hang_after", "stall_after", "start_within", "restarts", "window", "pause")
+
+    def __init__(
+        self,
+        folder: str,
+        command: list[str],
+        hang_after: float,
+        stall_after: float,
+        start_within: float,
+        restarts: int,
+        window: float,
+        pause: float,
+    ):
         super().__init__()
         self.folder, self.command = folder, command
-        self.hang_after, self.start_within, self.restarts, self.window = hang_after, start_within, restarts, window
+        self.hang_after, self.stall_after, self.start_within = hang_after, stall_after, start_within
+        self.restarts, self.window, self.pause = restarts, window, pause
         self.stream = StreamState(Path(folder))
         self._deaths: list[float] = []
         self._judged: dict | None = None
-        self._mark, self._since, self._shown = None, 0.0, None
+        self._watch_anew()
+
+    def _watch_anew(self) -> None:
+        """Nothing is known of the driver: which heartbeat was its last, and since when; its state, and since when."""
+        self._mark, self._beat_at = None, time.monotonic()
+        self._state, self._state_at = None, time.monotonic()
+        self._shown, self._well = None, False
+        self._relayed, self._relayed_at = self.stream.launched().get("log_offset", 0), 0.0
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        names = ("folder", "command", "hang_after", "start_within", "restarts", "window")
-        return f"{type(self).__module__}.{type(self).__qualname__}", {name: getattr(self, name) for name in names}
+        path = f"{type(self).__module__}.{type(self).__qualname__}"
+        return path, {name: getattr(self, name) for name in self.SETTINGS}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         try:
             if await asyncio.to_thread(self.stream.gone):
+                if self.stream.given_up():
+                    self.log.warning("%s was given up; it is tried once more in %.0f s", self.stream.name, self.pause)
+                    await asyncio.sleep(self.pause)
                 await self._launch()
             else:
                 self.log.info("%s runs already, pid %s; watching it", self.stream.name, self.stream.driver().get("pid"))
@@ -51,27 +78,55 @@ class StreamTrigger(BaseTrigger):
                 if illness := await asyncio.to_thread(self._look):
                     await self._bring_back(illness)
         except (GivenUp, OSError) as reason:
-            yield TriggerEvent({"error": f"{self.stream.name}: {reason}"})
+            first = self.stream.give_up()
+            yield TriggerEvent({"error": f"{self.stream.name}: {reason}", "first": first})
 
     def _look(self) -> str | None:
         """What is wrong with the driver, if anything."""
         self._judged = self.stream.launched()
+        self._relay()
         if self.stream.gone():
             return f"its driver is gone, last state {self.stream.heartbeat().get('state', 'none')}"
         mark, now = self.stream.heartbeat_mark(), time.monotonic()
         if mark != self._mark:
-            self._mark, self._since = mark, now
-            self._show()
-        silent = now - self._since
-        return f"no heartbeat for {silent:.0f} s" if silent > (self.hang_after if mark else self.start_within) else None
+            self._mark, self._beat_at = mark, now
+        silent = now - self._beat_at
+        if silent > (self.hang_after if mark else self.start_within):
+            return f"no heartbeat for {silent:.0f} s"
+        return self._ill(self.stream.heartbeat(), now) if mark else None
 
-    def _show(self) -> None:
+    def _ill(self, beat: dict, now: float) -> str | None:
+        """What is wrong with a driver that beats, by what it says of itself."""
+        state = beat.get("state")
+        if state != self._state:
+            self._state, self._state_at = state, now
+        self._show(beat)
+        if state != "running":
+            slow = now - self._state_at > self.start_within
+            return f"{state} for more than {self.start_within:.0f} s" if slow else None
+        if not self._well and now - self._state_at > WELL_AFTER:
+            self._well = True
+            self.stream.recovered()
+        health = beat.get("health", {})
+        stalled = health.get("stalled_seconds", 0)
+        return f"{health['lag_records']:,} records wait, none done for {stalled:.0f} s" if stalled > self.stall_after else None
+
+    def _show(self, beat: dict) -> None:
         """A line in the task's log whenever the stream's state or its baseline changes."""
-        beat = self.stream.heartbeat()
         shown = {name: beat.get(name) for name in ("state", "baseline_version", "last_error")}
-        if self._mark and shown != self._shown:
+        if shown != self._shown:
             self._shown = shown
             self.log.info("%s: %s", self.stream.name, ", ".join(f"{name} {value}" for name, value in shown.items()))
+
+    def _relay(self) -> None:
+        """What the driver has printed, now and then and bounded, into the task's log."""
+        if time.monotonic() - self._relayed_at < RELAY_EVERY:
+            return
+        text, size = self.stream.printed(self._relayed, RELAY_BYTES)
+        if text:
+            left_out = size - self._relayed - RELAY_BYTES
+            self.log.info("%s%s", f"... {left_out:,} bytes left out\n" if left_out > 0 else "", text.rstrip())
+        self._relayed, self._relayed_at = size, time.monotonic()
 
     async def _bring_back(self, illness: str) -> None:
         last_lines = self.stream.last_lines()
@@ -81,6 +136,8 @@ class StreamTrigger(BaseTrigger):
         await asyncio.to_thread(self.stream.kill, self._judged)
         if len(self._deaths) > self.restarts:
             raise GivenUp(f"{len(self._deaths)} deaths within {self.window:.0f} s; the last time, {illness}:\n{last_lines}")
+        if self.stream.given_up():
+            raise GivenUp(f"it was given up before, and one more try has not helped: {illness}:\n{last_lines}")
         await asyncio.sleep(2 ** (len(self._deaths) - 2) if len(self._deaths) > 1 else 0)
         await self._launch()
 
@@ -94,7 +151,7 @@ class StreamTrigger(BaseTrigger):
             self.log.info("launched %s, pid %d: %s", self.stream.name, pid, " ".join(self.command))
         except AlreadyRunning as running:
             self.log.info("%s: %s; watching it", self.stream.name, running)
-        self._mark = None
+        self._watch_anew()
 
     async def on_kill(self) -> None:
         """Somebody marked the task failed or successful, or cleared it: the stream stops at a batch boundary.

@@ -7,8 +7,8 @@ that outlives its task: restarting Airflow's scheduler, workers or triggerer doe
 | what happens | what Airflow does |
 |---|---|
 | the driver dies | launched again within seconds, the driver's last lines in the task's log |
-| the driver hangs: no heartbeat for 15 s | killed, launched again |
-| it dies a 6th time within 10 minutes | the task fails with the driver's last error; retries go on, at growing intervals |
+| the driver hangs: no heartbeat for 15 s, or no record done for 60 s while some wait | killed, launched again |
+| it dies a 6th time within 10 minutes | people are told, the task fails with its last lines; then one try each five minutes |
 | the task's process, a worker, the scheduler or the triggerer dies | the stream runs on; the next attempt reconnects to it |
 
 ## What you can do
@@ -16,8 +16,12 @@ that outlives its task: restarting Airflow's scheduler, workers or triggerer doe
 - **Stop a stream:** pause this DAG (or the next run starts it anew), then mark its task *failed* or *success*.
 - **Add a stream:** add its feed to the Variable `sundial_feeds`, then mark the run *failed*: the next one starts at once with
   the new list.
-- **Look:** the task's log shows each change of the stream's state and baseline. The driver's own log is
-  `$SUNDIAL_STREAMS/<feed>.<stream>/driver.log`.
+- **Look:** the task's log shows each change of the stream's state and baseline, and the end of what the driver prints; all of it
+  is in `$SUNDIAL_STREAMS/<feed>.<stream>/driver.log`. Lag and rates are on the dashboard and in `/metrics`.
+
+## When it fails
+The task's log ends with the driver's last lines. Mend what they name (broker, registry, memory, a table); the next try comes by
+itself within five minutes, or at once when you *Clear* the task.
 
 While this DAG is paused, running streams go on, but nobody brings them back.
 """
@@ -37,7 +41,7 @@ with DAG(
     max_active_runs=1,
     default_args={
         "owner": "sundial",
-        "retries": 10,
+        "retries": 10,  # of what happens to the task itself; a stream that was given up is not retried, but tried by the next run
         "retry_delay": dt.timedelta(seconds=30),
         "retry_exponential_backoff": True,
         "max_retry_delay": dt.timedelta(minutes=10),

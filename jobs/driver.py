@@ -11,10 +11,12 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from contracts.feeds import Feed
-from jobs.settings import Platform
+from jobs.settings import JobError, Platform
 
 ALREADY_RUNNING = 75  # EX_TEMPFAIL of sysexits.h
 HEARTBEAT_SECONDS = 1.0
@@ -34,7 +36,9 @@ class Driver:
             "batch_id": None,
             "query_started_at": None,
             "last_error": None,
+            "health": {},
         }
+        self._measure: Callable[[], dict] = dict
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._beat = threading.Thread(target=self._beat_until_ended, name="heartbeat", daemon=True)
@@ -72,6 +76,13 @@ class Driver:
         """Changes what the next heartbeat says."""
         self._state |= state
 
+    def measured_by(self, measure: Callable[[], dict]) -> None:
+        """What is called before each heartbeat, in the heartbeat's thread, so that it goes on while the query hangs.
+
+        The heartbeat tells what it returns as `health`; while it raises JobError, that of before.
+        """
+        self._measure = measure
+
     def wait(self, seconds: float) -> bool:
         """Waits; true as soon as a stop is asked for, by the file `stop`, SIGTERM or SIGINT."""
         if self._file("stop").exists():
@@ -80,6 +91,9 @@ class Driver:
 
     def _beat_until_ended(self) -> None:
         while True:
+            with suppress(JobError):
+                if health := self._measure():
+                    self.report(health={"measured_at": now()} | health)
             self._write("heartbeat.json", {"at": now()} | self._state)
             if self._ended.wait(HEARTBEAT_SECONDS):
                 self._write("heartbeat.json", {"at": now()} | self._state)

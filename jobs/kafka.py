@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import httpx2  # what confluent-kafka's registry client speaks, and raises where nobody answers
 from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from contracts import avro
 from contracts.feeds import Feed
 from jobs.settings import JobError, Platform
+
+PATIENCE = 3.0  # seconds for an answer that is asked for every second
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,28 @@ def offsets_since(platform: Platform, topic: str, moment: dt.datetime) -> dict[i
         return {p: offset if offset >= 0 else ends[p] for p, offset in found.items()}
 
 
+class Ends:
+    """Where topics end now, all their partitions together: asked often, in one request."""
+
+    def __init__(self, platform: Platform, topics: list[str]):
+        self._platform, self._topics = platform, topics
+        self._admin = AdminClient({"bootstrap.servers": platform.kafka, "log_level": 0})  # the error is raised, not logged
+
+    def now(self) -> dict[str, int]:
+        """The sum of the partitions' end offsets by topic. Raises JobError where the broker does not answer in time."""
+        try:
+            known = self._admin.list_topics(timeout=PATIENCE).topics
+            latest = {TopicPartition(t, p): OffsetSpec.latest() for t in self._topics for p in known[t].partitions}
+            ends = dict.fromkeys(self._topics, 0)
+            for partition, found in self._admin.list_offsets(latest, request_timeout=PATIENCE).items():
+                ends[partition.topic] += found.result(timeout=PATIENCE).offset
+        except (KafkaException, KeyError, TimeoutError) as error:
+            raise JobError(
+                f"Kafka at {self._platform.kafka} does not say how far {', '.join(self._topics)} go: {error}"
+            ) from error
+        return ends
+
+
 @contextmanager
 def _consumer(platform: Platform, topic: str) -> Iterator[tuple[Consumer, list[int]]]:
     """A consumer that belongs to no group's business, and the topic's partitions."""
@@ -83,8 +108,10 @@ def _consumer(platform: Platform, topic: str) -> Iterator[tuple[Consumer, list[i
         consumer.close()
 
 
-def read_ranges(spark: SparkSession, platform: Platform, topic: str, ranges: dict[int, Range]) -> DataFrame:
-    """Exactly the records of those offset ranges, as a batch."""
+def read_ranges(
+    spark: SparkSession, platform: Platform, topic: str, ranges: dict[int, Range], headers: bool = False
+) -> DataFrame:
+    """Exactly the records of those offset ranges, as a batch; with the column `headers` where they are wanted."""
     return (
         spark.read.format("kafka")
         .option("kafka.bootstrap.servers", platform.kafka)
@@ -92,6 +119,7 @@ def read_ranges(spark: SparkSession, platform: Platform, topic: str, ranges: dic
         .option("startingOffsets", json.dumps({topic: {str(p): each.start for p, each in ranges.items()}}))
         .option("endingOffsets", json.dumps({topic: {str(p): each.end for p, each in ranges.items()}}))
         .option("failOnDataLoss", "true")
+        .option("includeHeaders", headers)
         .load()
     )
 

@@ -199,5 +199,9 @@ def gate_results(platform: Platform) -> Table:
     return Table(f"{platform.lake}/gate_results")
 
 
+def dead_letter_replays(platform: Platform) -> Table:
+    return Table(f"{platform.lake}/dead_letter_replays")
+
+
 def _properties(note: dict) -> deltalake.CommitProperties:
     return deltalake.CommitProperties(custom_metadata={"userMetadata": json.dumps(note)})

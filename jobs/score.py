@@ -16,6 +16,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from contracts.feeds import Feed
 from jobs import kafka, lake, settings, spark, wire
+from jobs.backlog import Backlog
 from jobs.driver import Driver, now
 from jobs.settings import JobError, Platform
 from jobs.transforms import scoring
@@ -52,6 +53,8 @@ def main(platform: Platform) -> None:
         plan = planned(platform, feed, registry)
         baseline = baseline_of(session, platform, feed, plan)
         while True:
+            if not options.services:
+                driver.measured_by(Backlog(platform, feed, driver.checkpoint).measure)
             records = early_filter(kafka.read_stream(session, feed, platform), options.services)
             query = _start(outputs(records, baseline, feed, plan), platform, driver, plan, options.checkpoint_interval)
             wanted = _watch(query, driver, platform, feed, registry, plan)

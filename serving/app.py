@@ -11,7 +11,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from contracts.feeds import Feed, load_feeds
-from serving import data_docs, problems
+from serving import data_docs, metrics, problems
 from serving.events import closed_on_signal
 from serving.headers import SecurityHeaders
 from serving.routes import router
@@ -49,6 +49,7 @@ def create_app(settings: Settings, feeds: dict[str, Feed] | None = None) -> Fast
     app.add_middleware(SecurityHeaders)
     app.include_router(router)
     app.include_router(data_docs.router)
+    app.include_router(metrics.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
     @app.get("/", include_in_schema=False)

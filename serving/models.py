@@ -165,6 +165,16 @@ class GateResultInfo(BaseModel):
     ]
 
 
+class StreamHealth(BaseModel):
+    measured_at: dt.datetime | None
+    lag_records: Annotated[float | None, Field(description="Records of its topic that wait.")]
+    lag_seconds: Annotated[float | None, Field(description="How long the oldest of them has waited.")]
+    input_per_second: Annotated[float | None, Field(description="Records that come in, over ten seconds.")]
+    dead_letters: Annotated[float | None, Field(description="Records dead-lettered since the query started.")]
+    dead_letters_per_second: Annotated[float | None, Field(description="Over ten seconds.")]
+    stalled_seconds: Annotated[float | None, Field(description="How long none was done while some waited.")]
+
+
 class StreamInfo(BaseModel):
     feed: str
     stream: str
@@ -182,6 +192,7 @@ class StreamInfo(BaseModel):
     query_started_at: dt.datetime | None
     last_error: str | None
     spark_ui: str | None
+    health: Annotated[StreamHealth, Field(description="Measured at the broker; null: not known.")]
 
 
 class KafkaHealth(BaseModel):

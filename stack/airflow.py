@@ -5,6 +5,7 @@ would listen on every interface of the machine; the API server reads task logs f
 """
 
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -17,6 +18,7 @@ from stack.errors import StackError, tail
 from stack.home import HOST, ROOT, Home, write_private
 
 USER = "admin"
+MASTER = "SUNDIAL_SPARK_MASTER"  # where jobs run instead, e.g. spark://head:7077
 SPARK_CORES = 4  # a stream in real-time mode keeps a task for each partition resident, and needs one core more
 COMPONENTS = {
     "airflow-api-server": ["api-server"],
@@ -59,7 +61,7 @@ def environment(home: Home) -> dict[str, str]:
     }
     return {
         "AIRFLOW_HOME": str(folder(home)),
-        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": f"local[{SPARK_CORES}]"}),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": os.environ.get(MASTER, f"local[{SPARK_CORES}]")}),
         **{f"AIRFLOW__{key}": str(value) for key, value in settings.items()},
     }
 

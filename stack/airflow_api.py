@@ -47,6 +47,11 @@ class AirflowApi:
     def _answer(self, method: str, path: str, **more) -> httpx.Response:
         return self.client.request(method, path, **more)
 
+    def make_pool(self, name: str, slots: int, description: str) -> None:
+        """The pool, where there is none of that name; one that is there stays as somebody may have set it."""
+        if self.client.get(f"pools/{name}").status_code == httpx.codes.NOT_FOUND:
+            self.call("POST", "pools", json={"name": name, "slots": slots, "description": description})
+
     def unpause(self, dag: str) -> None:
         """Wait until Airflow knows the DAG, then let its schedule run. Raises StackError with the DAG files' import errors."""
         deadline = time.monotonic() + PARSED_WITHIN

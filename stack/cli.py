@@ -136,11 +136,12 @@ def print_status(report: dict) -> None:
         table.add_row(row["name"], state, str(row["pid"] or ""), str(row["port"] or ""), uptime, short(row["log"], report))
     console.print(table, soft_wrap=True)
     if report["streams"]:
-        table = Table("stream", "state", "pid", "baseline", "heartbeat", "last error", "log", box=None)
+        table = Table("stream", "state", "pid", "baseline", "heartbeat", "lag", "last error", "log", box=None)
         for row in report["streams"]:
             colour = colours.get(row["state"], "red")
             age = "" if row["heartbeat_age_seconds"] is None else f"{row['heartbeat_age_seconds']} s ago"
-            values = [row["pid"] or "", row["baseline_version"], age, row["last_error"] or "", short(row["log"], report)]
+            lag = None if row["lag_records"] is None else f"{row['lag_records']:,}"
+            values = [row["pid"] or "", row["baseline_version"], age, lag, row["last_error"] or "", short(row["log"], report)]
             table.add_row(row["name"], f"[{colour}]{row['state']}[/]", *("" if value is None else str(value) for value in values))
         console.print(table, soft_wrap=True)
     for name, baseline in report["baselines"].items():

@@ -20,7 +20,9 @@ JARS = ROOT / ".jars"
 CLASSES = ROOT / ".classes"
 HOST = "127.0.0.1"
 DEFAULT_BASE = 18000
+SPARK_POOL = "spark"
 PORTS = ("serving", "airflow", "kafka", "controller", "registry")  # in order: base + 0, + 1, ...
+INHERITED = ("SUNDIAL_ALERT_WEBHOOK",)  # what the person who starts a stack may say
 MARK = "SUNDIAL_STACK"  # in the environment of each process that a stack starts, and of nothing else
 
 
@@ -137,13 +139,15 @@ class Home:
             "SUNDIAL_JAVA_OPTIONS": class_archive.java_options(CLASSES / "spark.jsa"),
             # Batch jobs of this size are over before the optimizing compiler pays; a stream lives long and gets it.
             "SUNDIAL_BATCH_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "SUNDIAL_SPARK_POOL": SPARK_POOL,
             "SUNDIAL_API": self.api,
             "SUNDIAL_HOME": str(self.path),
         }
 
     def process_environment(self) -> dict[str, str]:
         """The whole environment of a process of this stack: the caller's, without what belongs to another stack or Airflow."""
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("SUNDIAL_", "AIRFLOW_", "_AIRFLOW_"))}
+        foreign = ("SUNDIAL_", "AIRFLOW_", "_AIRFLOW_")
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(foreign) or k in INHERITED}
         path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         # SPT_NOENV: a process that changes its title (Airflow's do) would otherwise write over its environment, and the mark.
         own = {"SPT_NOENV": "1", "PATH": path, "VIRTUAL_ENV": sys.prefix, "SPARK_LOCAL_IP": HOST, MARK: str(self.path)}

@@ -5,9 +5,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from contracts.feeds import load_feeds
 from stack import airflow, java, kafka, process, registry, schemas, serving, streams, topics
+from stack.airflow_api import AirflowApi
 from stack.errors import StackError
-from stack.home import Home
+from stack.home import SPARK_POOL, Home
 
+SPARK_TASKS = 2  # each is a JVM of up to 2 GB, and the streams run beside them
 Say = Callable[[str], None]
 
 
@@ -19,7 +21,7 @@ class Starting:
         self._pool = ThreadPoolExecutor(3)
         self.data: Future = self._pool.submit(self._data, home, say)
         self._rest: list[Future] = [
-            self._pool.submit(self._step, "Airflow", airflow.start, home, say),
+            self._pool.submit(self._step, "Airflow", start_airflow, home, say),
             self._pool.submit(self._serving, home, say),
         ]
         self._pool.shutdown(wait=False)
@@ -45,6 +47,11 @@ class Starting:
             raise StackError("\n\n".join(map(str, failures))) from failures[0]
         if failures:
             raise failures[0]
+
+
+def start_airflow(home: Home) -> None:
+    airflow.start(home)
+    AirflowApi(home).make_pool(SPARK_POOL, SPARK_TASKS, "Spark jobs of Sundial at the same time")
 
 
 def deploy(home: Home, say: Say) -> None:

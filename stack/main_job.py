@@ -10,7 +10,8 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from contracts.feeds import Feed, load_feed
-from stack import airflow, fleet, process, status, streams
+from contracts.run_state import observe
+from stack import airflow, fleet, process, status
 from stack.airflow_api import AirflowApi
 from stack.errors import StackError, tail
 from stack.home import Home
@@ -75,7 +76,7 @@ def await_stream(home: Home, api: AirflowApi, feed: Feed) -> int:
     """Wait until the stream's heart beats and it has a baseline; the baseline's version."""
     folder, deadline = home.streams / f"{feed.name}.{STREAM}", time.monotonic() + STREAM_TIMEOUT
     while True:
-        stream = streams.observe(folder)
+        stream = observe(folder)
         version = stream.heartbeat.get("baseline_version", -1)
         if stream.state == "running" and version >= 0:
             return version
@@ -119,7 +120,7 @@ def anomalies(home: Home, feed: Feed, seen: list[TopicPartition], since: dt.date
             elif not process.find(home, fleet.NAME):
                 raise StackError("the live readings have ended", log=process.log_file(home, fleet.NAME), remedy="see the log")
             elif time.monotonic() > deadline:
-                log = streams.observe(home.streams / f"{feed.name}.{STREAM}").log
+                log = observe(home.streams / f"{feed.name}.{STREAM}").log
                 what = f"no anomaly in {feed.anomalies_topic} within {ANOMALY_TIMEOUT:.0f} s"
                 raise StackError(
                     what, log=log, remedy="are there live readings? sundial logs live; does the stream run? sundial status"

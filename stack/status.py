@@ -4,7 +4,8 @@ import datetime as dt
 import json
 from dataclasses import asdict, dataclass
 
-from stack import airflow, kafka, process, registry, serving, streams
+from contracts.run_state import observe_all
+from stack import airflow, kafka, process, registry, serving
 from stack.home import Home
 
 
@@ -29,6 +30,7 @@ class StreamRow:
     pid: int | None
     baseline_version: int | None
     heartbeat_age_seconds: float | None
+    lag_records: int | None
     last_error: str | None
     log: str
 
@@ -69,10 +71,11 @@ def stream_rows(home: Home) -> list[StreamRow]:
             stream.pid,
             stream.heartbeat.get("baseline_version"),
             None if stream.age is None else round(stream.age, 1),
+            stream.heartbeat.get("health", {}).get("lag_records"),
             stream.heartbeat.get("last_error"),
             str(stream.log),
         )
-        for stream in streams.all_streams(home)
+        for stream in observe_all(home.streams)
     ]
 
 

@@ -70,9 +70,17 @@ function streamRow(each, elapsed) {
     {},
     make("div", { class: "line" }, make("strong", { text: `${each.feed}.${each.stream}` }), make("span", { class: `pill ${each.state}`, text: each.state })),
     make("p", { class: "quiet", text: [beat, version, each.pid && `pid ${each.pid}`].filter(Boolean).join(" · ") }),
+    make("p", { class: "quiet", text: flow(each.health) }),
   );
   for (const trouble of [each.problem, each.last_error]) if (trouble) row.append(make("p", { class: "trouble", text: trouble }));
   return row;
+}
+
+/** What comes in, what waits and what was bad, in a line. */
+function flow({ lag_records: waiting, lag_seconds: since, input_per_second: rate, dead_letters: dead }) {
+  if (waiting === null) return "lag not measured yet";
+  const lag = waiting ? `${waiting.toLocaleString("en")} waiting, the oldest ${age(since)}` : "no lag";
+  return [rate !== null && `${rate.toLocaleString("en")} readings/s`, lag, dead ? `${dead.toLocaleString("en")} dead letters` : ""].filter(Boolean).join(" · ");
 }
 
 export function baseline({ version, in_force: force, history }, feed) {

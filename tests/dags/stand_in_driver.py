@@ -1,8 +1,8 @@
 """A stand-in for spark-submit and its driver: two processes that keep the run-state contract of a stream, without Spark.
 
 Started as `spark-submit ... jobs/<stream>.py --feed F`: the outer process plays the JVM, its child the Python driver. The text
-of $SUNDIAL_STREAMS/behave decides what they do: nothing special, `crash` at once, `mute` (alive, no heartbeat), or `linger` (the
-JVM goes on after its child's end).
+of $SUNDIAL_STREAMS/behave decides what they do: nothing special, `crash` at once, `mute` (alive, no heartbeat), `stall` (it
+beats, but its query does nothing), `swap` (for ever), or `linger` (the JVM goes on after its child's end).
 """
 
 import datetime as dt
@@ -50,7 +50,9 @@ def driver(arguments: list[str]) -> int:
     now = dt.datetime.now(dt.UTC).isoformat()
     write(folder / "driver.json", {"pid": os.getpid(), "started_at": now, "feed": feed, "stream": stream, "spark_ui": None})
     print("command line:", *arguments, flush=True)
-    beat = {"state": "running", "baseline_version": 3, "batch_id": 0, "query_started_at": now, "last_error": None}
+    health = {"lag_records": 7, "stalled_seconds": 1.6} if behave == "stall" else {"lag_records": 0, "stalled_seconds": 0.0}
+    state = "swapping" if behave == "swap" else "running"
+    beat = {"state": state, "health": health, "baseline_version": 3, "batch_id": 0, "query_started_at": now, "last_error": None}
     parent = os.getppid()
     while os.getppid() == parent and not (folder / "stop").exists():
         if behave != "mute":

@@ -16,14 +16,14 @@ from airflow.sdk.exceptions import TaskDeferred
 from dags.stream_operator import StreamOperator
 from dags.stream_trigger import StreamTrigger
 
-ATTEMPT = SimpleNamespace(id="attempt-1")
+ATTEMPT = SimpleNamespace(id="attempt-1", try_number=1)
 
 
-def trigger(**overrides) -> StreamTrigger:
+def trigger(attempt=ATTEMPT, **overrides) -> StreamTrigger:
     """What the operator hands to the triggerer, after its journey through Airflow's database."""
     settings = {"task_id": "score", "feed": "service-use", "stream": "score", "hang_after": 1.5, "start_within": 10}
     with pytest.raises(TaskDeferred) as deferral:
-        StreamOperator(**settings | overrides).execute({"ti": ATTEMPT})
+        StreamOperator(**settings | overrides).execute({"ti": attempt})
     assert deferral.value.method_name == "given_up"
     path, arguments = deferral.value.trigger.serialize()
     assert path == "dags.stream_trigger.StreamTrigger"

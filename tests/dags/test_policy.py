@@ -2,9 +2,11 @@
 
 import ast
 import datetime as dt
+import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
@@ -14,7 +16,15 @@ from dags.repair_history import late_ends
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 FILES = sorted(DAGS.glob("*.py"))
-PER_FEED = {"archive_history", "bootstrap_feed", "maintain_tables", "nightly_baseline", "repair_history", "rollback_baseline"}
+PER_FEED = {
+    "archive_history",
+    "bootstrap_feed",
+    "maintain_tables",
+    "nightly_baseline",
+    "repair_history",
+    "replay_dead_letters",
+    "rollback_baseline",
+}
 KINDS = PER_FEED | {"supervise_streams"}
 FEEDS = sorted(load_feeds())
 IDS = {f"{kind}.{feed}" for kind in PER_FEED for feed in FEEDS} | {"supervise_streams"}
@@ -87,6 +97,8 @@ def test_params_are_described_and_typed(bag):
         ("repair_history.service-use", "from", ["2024-05-01", None], ["yesterday"]),
         ("rollback_baseline.service-use", "version", [0, 7], [-1, "7", None]),
         ("rollback_baseline.service-use", "reason", ["wrong holiday"], ["", None, "x" * 501]),
+        ("replay_dead_letters.service-use", "send", [True, False], ["yes", None]),
+        ("replay_dead_letters.service-use", "since", ["2024-05-01", None], ["yesterday"]),
         ("bootstrap_feed.service-use", "path", ["/captures/a"], ["", None]),
         ("bootstrap_feed.service-use", "time_unit", ["ms", None], ["minutes"]),
     ],
@@ -155,6 +167,44 @@ def test_the_night_is_a_chain_in_which_a_person_may_overrule_the_gate(bag, feed)
     assert all(f"`{task}`" in dag.doc_md for task in upstream), "the runbook says what to do when it fails"
     assert dag.get_task("check_baseline").retries == 0
     assert (dag.timetable.expression, str(dag.timetable.timezone)) == ("0 1 * * *", load_feed(feed).timezone)
+
+
+@pytest.mark.parametrize("feed", FEEDS)
+def test_people_hear_of_a_night_that_is_late_refused_or_failed(bag, feed):
+    dag = bag.dags[f"nightly_baseline.{feed}"]
+    [deadline] = dag.deadline
+    assert (deadline.reference.reference_name, deadline.interval) == ("DagRunQueuedAtDeadline", dt.timedelta(hours=5))
+    assert deadline.callback.path == "dags.alerts.Alert"
+    assert deadline.callback.kwargs["summary"].startswith(f"nightly_baseline.{feed}: no baseline was promoted within 5:00:00")
+    assert f"nightly_baseline.{feed} has failed" in dag.on_failure_callback.summary
+    assert f"The gate refused a baseline candidate of {feed}" in dag.get_task("approve").notifiers[0].summary
+
+
+def test_spark_jobs_share_a_pool_where_the_installation_names_one():
+    code = "from dags.nightly_baseline import feed; from dags.feed_dags import archive; print(archive(feed).pool)"
+    pools = {}
+    for name in ("", "spark"):
+        env = os.environ | ({"SUNDIAL_SPARK_POOL": name} if name else {})
+        ran = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code], cwd=DAGS.parent, env=env, capture_output=True, text=True
+        )
+        pools[name] = ran.stdout.split()[-1]
+    assert pools == {"": "default_pool", "spark": "spark"}
+
+
+def test_links_lead_to_the_gates_report_and_the_page(bag, monkeypatch):
+    monkeypatch.setenv("SUNDIAL_API", "http://127.0.0.1:18000")
+    dag = bag.dags["nightly_baseline.road-traffic"]
+
+    def links(task) -> dict[str, str]:
+        ti = SimpleNamespace(run_id="manual__2026-11-21T01:00:00+00:00")
+        return {link.name: link.get_link(task, ti_key=ti) for link in task.operator_extra_links}
+
+    page = {"Dashboard": "http://127.0.0.1:18000/?feed=road-traffic"}
+    report = {"Gate report": "http://127.0.0.1:18000/gate/road-traffic/manual__2026-11-21T01%3A00%3A00%2B00%3A00/"}
+    assert links(dag.get_task("archive")) == page
+    assert links(dag.get_task("check_baseline")) == page | report
+    assert links(dag.get_task("approve")) == report
 
 
 def test_a_night_is_as_of_its_own_date_where_the_feed_lives(bag):

@@ -5,6 +5,7 @@ import sys
 import pytest
 from airflow.sdk.exceptions import AirflowException
 
+from contracts.feeds import load_feed
 from dags.feeds_to_run import chosen
 from dags.spark_job import REPO, spark_job, stream_command, stream_environment
 
@@ -42,8 +43,9 @@ def test_a_failure_ends_with_the_drivers_own_last_lines(spark_submit, capfd):
 
 def test_the_master_is_the_connections_alone(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "spark://head", "port": 7077}')
-    command = stream_command("score", "--feed", "service-use")
+    command = stream_command("score", load_feed("service-use"))
     assert command[:3] == ["spark-submit", "--master", "spark://head:7077"]
+    assert "spark.cores.max=3" in command, "two partitions and one more"
     assert command[-3:] == [str(REPO / "jobs" / "score.py"), "--feed", "service-use"]
 
 

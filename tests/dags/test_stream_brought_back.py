@@ -1,12 +1,15 @@
 """A stream whose driver dies or hangs is brought back, and given up when that doesn't help."""
 
 import asyncio
+import re
 import signal
 import time
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk import DAG
+from airflow.sdk.exceptions import AirflowFailException
 
 from dags.stream_operator import StreamOperator
 from tests.dags.supervision import Triggerer, alive, jvm, kill, starts, trigger, until
@@ -77,16 +80,96 @@ def test_the_last_drivers_heartbeat_is_not_taken_for_the_new_ones(running, strea
     assert len(starts(streams)) == 2, "a start takes longer than a beat"
 
 
-def test_after_the_budget_the_task_fails_with_the_drivers_last_words(streams):
+def test_after_the_budget_the_task_fails_with_the_drivers_last_words_and_people_are_told(streams, monkeypatch):
     (streams / "behave").write_text("crash")
     with Triggerer(trigger(restarts=2)) as triggerer:
         [event] = until(lambda: triggerer.events)
     assert event["error"].startswith("service-use.score: 3 deaths within 600 s; the last time, its driver is gone")
     assert event["error"].endswith("no broker at 127.0.0.1:1")
-    task = StreamOperator(task_id="score", feed="service-use", stream="score")
-    with pytest.raises(AirflowException, match="no broker at 127"):
-        task.given_up({}, event=event)
     assert triggerer.stream.gone()
+    assert fails(event, monkeypatch) == [
+        "stream service-use.score: 3 deaths within 600 s; the last time, its driver is gone, last state none: "
+        "Its task is in DAG supervise_streams, run r; the DAG's docs are its runbook."
+    ]
+
+
+def fails(event: dict, monkeypatch) -> list[str]:
+    """What people are told when the task fails for good with that event."""
+    told = []
+    monkeypatch.setattr("dags.stream_operator.tell", told.append)
+    with DAG("supervise_streams", schedule=None):
+        task = StreamOperator(task_id="score", feed="service-use", stream="score")
+    with pytest.raises(AirflowFailException, match=re.escape(event["error"])):
+        task.given_up({"run_id": "r"}, event=event)
+    return told
+
+
+def test_a_stream_that_was_given_up_is_tried_once_more_and_nobody_is_told_again(streams, monkeypatch):
+    (streams / "behave").write_text("crash")
+    with Triggerer(trigger(restarts=0)) as triggerer:
+        [event] = until(lambda: triggerer.events)
+    assert event["first"]
+    before = time.monotonic()
+    with Triggerer(trigger(restarts=5, pause=timedelta(seconds=2))) as triggerer:
+        [event] = until(lambda: triggerer.events)
+    assert time.monotonic() - before > 2
+    assert "one more try has not helped" in event["error"]
+    assert fails(event, monkeypatch) == []
+
+
+def test_clearing_the_task_of_a_stream_that_was_given_up_tries_it_at_once_and_in_earnest(streams):
+    (streams / "behave").write_text("crash")
+    with Triggerer(trigger(restarts=0)) as triggerer:
+        until(lambda: triggerer.events)
+    cleared = SimpleNamespace(id="attempt-2", try_number=2)
+    with Triggerer(trigger(cleared, restarts=1)) as triggerer:
+        [event] = until(lambda: triggerer.events)
+    assert event["error"].startswith("service-use.score: 2 deaths")
+    assert event["first"]
+
+
+def test_a_driver_that_is_well_again_ends_its_troubles(streams, monkeypatch):
+    monkeypatch.setattr("dags.stream_trigger.WELL_AFTER", 1.0)
+    (streams / "behave").write_text("crash")
+    with Triggerer(trigger(restarts=0)) as triggerer:
+        until(lambda: triggerer.events)
+    (streams / "behave").write_text("")
+    with Triggerer(trigger(pause=timedelta(0))) as triggerer:
+        until(lambda: triggerer.stream.heartbeat_mark())
+        assert triggerer.stream.given_up()
+        until(lambda: not triggerer.stream.given_up())
+
+
+@pytest.mark.parametrize(
+    ("behave", "settings", "last"),
+    [
+        ("stall", {"stall_after": 1.0}, "7 records wait, none done for 2 s"),
+        ("swap", {"start_within": 2.0}, "swapping for more than 2 s"),
+    ],
+)
+def test_a_driver_that_beats_but_does_nothing_is_hung(streams, behave, settings, last):
+    """Its Python process is well, and tells that its query is not."""
+    (streams / "behave").write_text(behave)
+    with Triggerer(trigger(restarts=0, **settings)) as triggerer:
+        [event] = until(lambda: triggerer.events)
+    assert last in event["error"]
+
+
+def test_what_the_driver_prints_comes_into_the_tasks_log_bounded(running, monkeypatch):
+    lines = []
+    monkeypatch.setattr(running.trigger.log, "info", lambda text, *values: lines.append(text % values))
+    with running.stream.log_file.open("ab") as log:
+        log.write(b"first\n")
+    running.trigger._relayed_at = -1e9
+    running.trigger._relay()
+    with running.stream.log_file.open("ab") as log:
+        log.write(b"x" * 10_000 + b"\nlast\n")
+    running.trigger._relay()
+    assert lines[-1].endswith("first"), "not yet again"
+    running.trigger._relayed_at = -1e9
+    running.trigger._relay()
+    assert lines[-1].startswith("... 5,910 bytes left out\nxxx")
+    assert lines[-1].endswith("x\nlast")
 
 
 def test_pauses_grow_and_deaths_before_the_window_are_forgotten(streams, monkeypatch):

@@ -17,10 +17,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from contracts.feeds import load_feed
+from contracts.run_state import RunState, observe
 from sources.replay import play
 from sources.simulator import Simulation
 from sources.topic import encoder
-from stack import lifecycle, process, streams
+from stack import lifecycle, process
 from stack.airflow_api import ENDED, AirflowApi
 from stack.errors import StackError
 from stack.home import Home
@@ -137,8 +138,8 @@ class Story:
         tenfold = (b.set_column(b.schema.get_field_index("Value"), "Value", pc.multiply(b.column("Value"), 10)) for b in batches)
         assert play(tenfold, FEED, kafka=self.home.kafka, registry=self.home.registry).failed == 0
 
-    def stream(self) -> streams.Stream:
-        return streams.observe(self.home.streams / STREAM)
+    def stream(self) -> RunState:
+        return observe(self.home.streams / STREAM)
 
     def all_judged(self, seconds: float = 90) -> None:
         """Waits until the outputs are exactly what they must be; fails with the differences that remain."""

@@ -1,11 +1,14 @@
 """Jobs run in the tests' own Spark session, against a lake of their own."""
 
 import sys
+import uuid
 from dataclasses import replace
 
 import pytest
 
+from contracts.feeds import Feed
 from jobs.settings import Platform
+from stack import schemas, topics
 from stack.home import JARS
 
 
@@ -19,6 +22,18 @@ def lake_platform(tmp_path) -> Platform:
 def live_platform(lake_platform, broker) -> Platform:
     """As lake_platform, with a real broker and registry."""
     return replace(lake_platform, kafka=broker.kafka, registry=broker.registry)
+
+
+@pytest.fixture
+def feed(broker, monkeypatch) -> Feed:
+    """A feed of its own, with topics on the broker and contracts in the registry."""
+    made = Feed(
+        name=f"calls-{uuid.uuid4().hex[:8]}", description="calls", record="service_use_record", timezone="America/New_York"
+    )
+    topics.deploy(broker.kafka, [made])
+    schemas.register(broker.registry, [made])
+    monkeypatch.setattr("jobs.settings.load_feed", lambda name: made)
+    return made
 
 
 @pytest.fixture

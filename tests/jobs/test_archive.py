@@ -4,49 +4,14 @@ import datetime as dt
 import uuid
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer
 
 from contracts.feeds import Feed
 from jobs import archive, history, kafka, lake, repair_history
 from jobs.kafka import Range
 from jobs.settings import JobError
-from sources.topic import encoder
-from stack import schemas, topics
-
-NOON = dt.datetime(2026, 11, 20, 17, tzinfo=dt.UTC)  # in New York
-
-
-@pytest.fixture
-def feed(broker, monkeypatch) -> Feed:
-    """A feed of its own, with topics on the broker and contracts in the registry."""
-    made = Feed(
-        name=f"calls-{uuid.uuid4().hex[:8]}", description="calls", record="service_use_record", timezone="America/New_York"
-    )
-    topics.deploy(broker.kafka, [made])
-    schemas.register(broker.registry, [made])
-    monkeypatch.setattr("jobs.settings.load_feed", lambda name: made)
-    return made
-
-
-def produce(broker, feed, *records: tuple[str, dt.datetime | bytes, int]) -> None:
-    """Records (service, time, value); bytes instead of a time are sent as they are."""
-    encode = encoder(feed, broker.registry)
-    producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
-    for service, at, value in records:
-        payload = at if isinstance(at, bytes) else encode.encode(*_columns(at, value))[0]
-        producer.produce(feed.topic, payload, service.encode(), partition=len(service) % feed.partitions)
-    assert producer.flush(30) == 0
-
-
-def _columns(at: dt.datetime, value: int):
-    return np.array([int(at.timestamp() * 1000)]), np.array([value])
-
-
-def kept(spark, platform, feed) -> list[tuple]:
-    rows = lake.history(platform, feed).read(spark).orderBy("ServiceName", "Timestamp").collect()
-    return [(row.ServiceName, row.Timestamp.replace(tzinfo=dt.UTC), row.Value, row.Date) for row in rows]
+from tests.jobs.readings import NOON, kept, produce
 
 
 def dead_letters(broker, feed) -> list[tuple[bytes, dict]]:

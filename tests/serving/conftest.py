@@ -1,6 +1,10 @@
 """A feed of the test's own, so that its topics are nobody else's, and settings that point at folders of the test's own."""
 
 import contextlib
+import datetime as dt
+import fcntl
+import json
+import os
 import shutil
 import socket
 import threading
@@ -48,6 +52,30 @@ def lake(tmp_path) -> Path:
 @pytest.fixture
 def run_state(tmp_path) -> Path:
     return tmp_path / "streams"
+
+
+@pytest.fixture
+def drive(run_state, feed) -> Iterator[Callable[..., None]]:
+    """drive(started, beat): a driver of the feed's scoring stream lives; `beat` overrides fields of its heartbeat."""
+    with contextlib.ExitStack() as locks:
+
+        def lives(started: dt.datetime, beat: dict) -> None:
+            folder = run_state / f"{feed.name}.score"
+            folder.mkdir(parents=True, exist_ok=True)
+            fcntl.flock(locks.enter_context((folder / "driver.lock").open("w")), fcntl.LOCK_EX)
+            driver = {
+                "pid": os.getpid(),
+                "started_at": started.isoformat(),
+                "feed": feed.name,
+                "stream": "score",
+                "spark_ui": None,
+            }
+            (folder / "driver.json").write_text(json.dumps(driver))
+            heartbeat = {"state": "running", "baseline_version": 1, "batch_id": 7, "last_error": None}
+            heartbeat |= {"at": started.isoformat(), "query_started_at": started.isoformat()}
+            (folder / "heartbeat.json").write_text(json.dumps(heartbeat | beat))
+
+        yield lives
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The page in a real browser, on real topics and tables: what it draws and follows, what it says when something is missing."""
 
 import datetime as dt
-import os
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -28,13 +27,13 @@ def at(interval: int) -> dt.datetime:
 
 
 @pytest.fixture
-def site(broker, online, feed, lake, run_state):
+def site(broker, online, feed, lake, drive):
     """A feed with a baseline, a running stream, two services and three anomalies; and its topics, to send more."""
     services = {"a": 100.0, NASTY: 50.0}
     world.promote(lake, feed, services, candidate_version=8, at="2026-11-20T08:00:00+00:00")
     world.promote(lake, feed, services, growth=1.25, candidate_version=9, as_of="2026-11-21", at="2026-11-21T08:00:00+00:00")
     now = dt.datetime.now(dt.UTC)
-    world.stream(run_state, feed, "score", os.getpid(), now, {"at": now.isoformat(), "baseline_version": 1})
+    drive(now, {})
     topics = world.Topics(broker.kafka, broker.registry, feed)
     topics.create()
     rows = [world.scored("a", at(i), 100 + i % 3) for i in range(30)] + [world.scored(NASTY, at(i), 100) for i in range(30)]

@@ -144,23 +144,6 @@ def data_docs(lake: Path, feed: Feed, run_id: str, time: str = "20261120T030000.
     return folder
 
 
-def stream(root: Path, feed: Feed, name: str, pid: int, started: dt.datetime, beat: dict | None) -> None:
-    """Run-state of one stream; `beat` overrides fields of the heartbeat, None: none was written."""
-    folder = root / f"{feed.name}.{name}"
-    folder.mkdir(parents=True, exist_ok=True)
-    driver = {"pid": pid, "started_at": started.isoformat(), "feed": feed.name, "stream": name, "spark_ui": None}
-    (folder / "driver.json").write_text(json.dumps(driver))
-    if beat is not None:
-        heartbeat = {
-            "state": "running",
-            "baseline_version": 1,
-            "batch_id": 7,
-            "query_started_at": started.isoformat(),
-            "last_error": None,
-        }
-        (folder / "heartbeat.json").write_text(json.dumps(heartbeat | beat))
-
-
 def scored(
     service: str, at: dt.datetime, value: int, expected: float | None = 100.0, spread: float | None = 2.0, **overrides
 ) -> dict:

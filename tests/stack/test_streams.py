@@ -1,12 +1,12 @@
 """A stream is seen through the files of its folder, and stopped the way it asked to be."""
 
-import datetime as dt
 import json
 import subprocess
 import sys
 
 import pytest
 
+from contracts.run_state import held
 from stack import process, streams
 from stack.home import Home
 
@@ -39,12 +39,6 @@ def drive(home: Home, *manners: str) -> subprocess.Popen:
     return driver
 
 
-def beat(home: Home, age: float, **more) -> None:
-    at = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=age)
-    heartbeat = {"at": at.isoformat(), "state": "running", "baseline_version": 3, **more}
-    (home.streams / "service-use.score/heartbeat.json").write_text(json.dumps(heartbeat))
-
-
 def test_a_polite_driver_ends_itself(home):
     driver = drive(home, "polite")
     assert streams.stop_all(home) == ["service-use.score"]
@@ -57,7 +51,7 @@ def test_a_driver_that_does_not_listen_is_ended(home):
     driver = drive(home)
     assert streams.stop_all(home, patience=0.5) == ["service-use.score"]
     assert driver.wait(5) == -15
-    assert not streams.held(home.streams / "service-use.score/driver.lock")
+    assert not held(home.streams / "service-use.score/driver.lock")
 
 
 def test_a_stale_pid_belongs_to_nobody(home):
@@ -70,20 +64,3 @@ def test_a_stale_pid_belongs_to_nobody(home):
     finally:
         stranger.kill()
         stranger.wait()
-
-
-def test_states(home):
-    def state() -> str:
-        (stream,) = streams.all_streams(home)
-        return stream.state
-
-    assert state() == "stopped"
-    driver = drive(home, "polite")
-    assert state() == "starting"
-    beat(home, age=0)
-    assert state() == "running"
-    beat(home, age=streams.STALE + 5)
-    assert state() == "silent"
-    driver.kill()
-    driver.wait()
-    assert state() == "stopped"

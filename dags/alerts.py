@@ -1,0 +1,61 @@
+"""Telling people what Airflow can't mend by itself: one message to the webhook that SUNDIAL_ALERT_WEBHOOK names.
+
+The body is `{"text": ...}`, as Slack, Mattermost and most relays take it. The address is a secret, as whoever has it can post.
+Where none is set, the message goes to the log alone.
+"""
+
+import asyncio
+import logging
+import os
+
+import httpx
+from airflow.sdk import BaseNotifier
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_exponential
+
+WEBHOOK = "SUNDIAL_ALERT_WEBHOOK"
+log = logging.getLogger(__name__)
+
+
+class Alert(BaseNotifier):
+    """An alert as a notifier: for failure callbacks, deadlines and questions to people.
+
+    :param summary: what happened and what to do, one line; templated where Airflow gives a context.
+    """
+
+    template_fields = ("summary",)
+
+    def __init__(self, summary: str, context: dict | None = None):
+        super().__init__(context)
+        self.summary = summary
+
+    def notify(self, context) -> None:
+        tell(self.summary)
+
+    async def async_notify(self, context) -> None:
+        await asyncio.to_thread(tell, self.summary)
+
+
+def tell(text: str) -> bool:
+    """Post the text, tried three times; whether somebody was told. An alert that can't be sent breaks nothing but is logged."""
+    url = os.environ.get(WEBHOOK)
+    if not url:
+        log.warning("ALERT (%s is not set, so nobody is told): %s", WEBHOOK, text)
+        return False
+    try:
+        _post(url, text)
+    except httpx.HTTPError as error:
+        # Not the error's own words, which name the address.
+        log.error("ALERT could not be posted to the webhook (%s): %s", type(error).__name__, text)
+        return False
+    log.warning("ALERT: %s", text)
+    return True
+
+
+@retry(
+    retry=retry_if_exception_type(httpx.HTTPError),
+    stop=stop_after_attempt(3),
+    wait=wait_exponential(max=4),
+    reraise=True,
+)
+def _post(url: str, text: str) -> None:
+    httpx.post(url, json={"text": text}, timeout=10).raise_for_status()

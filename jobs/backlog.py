@@ -1,0 +1,89 @@
+"""How far a stream is behind its topic, measured at the broker: what came in against what went out.
+
+Spark tells of a real-time query's progress only when a batch ends. But each record of the source becomes exactly one record
+of one output topic (scored or dead-letter), and one driver alone writes them, so the ends of the topics say at any moment how
+many of those that came are done. A query that leaves records out (`--services`) can't be measured so.
+"""
+
+import json
+import time
+from bisect import bisect_right
+from collections import deque
+from pathlib import Path
+
+from contracts.feeds import Feed
+from jobs import kafka
+from jobs.settings import Platform
+
+MEMORY = 3600  # measurements; a lag that began before the first of them is told as at least so long
+RATE_SECONDS = 10.0
+LONGEST_GAP = 5.0  # between two measurements; over a longer one, while the broker was away, nobody can say that all stood still
+
+
+class Behind:
+    """Lag, rates and standstill from counts of records. Pure arithmetic on a monotonic clock in seconds."""
+
+    def __init__(self):
+        self._at: deque[float] = deque(maxlen=MEMORY)
+        self._came: deque[int] = deque(maxlen=MEMORY)
+        self._counts: deque[tuple[int, int, int]] = deque(maxlen=MEMORY)
+        self._stalled = 0.0
+
+    def measured(self, at: float, came: int, done: int, dead: int) -> dict:
+        """What is told of one measurement; all counts are since the query's first record, `done` those that went out, dead ones
+        among them.
+
+        lag_records: those that came and are not done. lag_seconds: how long the oldest of them has waited at most, as the time
+        since the newest measurement at which no more had come than are done now; 0 without a lag. input_per_second,
+        dead_letters_per_second: over the last ten seconds. stalled_seconds: how long nothing was done while there was a lag.
+        """
+        lag = max(came - done, 0)
+        known = bool(self._at) and at - self._at[-1] <= LONGEST_GAP
+        if lag == 0 or (known and done > self._counts[-1][1]):
+            self._stalled = 0.0
+        elif known:
+            self._stalled += at - self._at[-1]
+        self._at.append(at)
+        self._came.append(came)
+        self._counts.append((came, done, dead))
+        first = max(bisect_right(self._at, at - RATE_SECONDS) - 1, 0)
+        seconds = at - self._at[first]
+        before = self._counts[first]
+        return {
+            "lag_records": lag,
+            "lag_seconds": round(at - self._at[max(bisect_right(self._came, done) - 1, 0)], 1) if lag else 0.0,
+            "input_per_second": round((came - before[0]) / seconds, 1) if seconds else None,
+            "dead_letters": dead,
+            "dead_letters_per_second": round((dead - before[2]) / seconds, 1) if seconds else None,
+            "stalled_seconds": round(self._stalled, 1),
+        }
+
+
+class Backlog:
+    """The backlog of one query, from just before its start. Not for threads to share."""
+
+    def __init__(self, platform: Platform, feed: Feed, checkpoint: str):
+        self._ends = kafka.Ends(platform, [feed.topic, feed.scored_topic, feed.dead_letter_topic])
+        self._feed, self._checkpoint = feed, Path(checkpoint)
+        self._first: int | None = None  # sum of the offsets at which the query begins
+        self._before = self._ends.now()
+        self._behind = Behind()
+
+    def measure(self) -> dict:
+        """See `Behind.measured`; empty while the query has not fixed where it begins. Raises JobError if the broker is silent."""
+        if self._first is None:
+            self._first = begins(self._checkpoint, self._feed.topic)
+            if self._first is None:
+                return {}
+        ends = self._ends.now()
+        scored, dead = (ends[topic] - self._before[topic] for topic in (self._feed.scored_topic, self._feed.dead_letter_topic))
+        return self._behind.measured(time.monotonic(), ends[self._feed.topic] - self._first, scored + dead, dead)
+
+
+def begins(checkpoint: Path, topic: str) -> int | None:
+    """The sum of the offsets at which a query that starts from this checkpoint begins; None while that is not fixed."""
+    logged = [int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*")]
+    file = checkpoint / "offsets" / str(max(logged)) if logged else checkpoint / "sources" / "0" / "0"
+    if not file.exists():
+        return None
+    return sum(json.loads(file.read_text().splitlines()[-1])[topic].values())  # both files: a version, ..., the offsets

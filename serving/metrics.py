@@ -1,0 +1,96 @@
+"""Streams, baselines and gates as Prometheus metrics, read anew at each scrape.
+
+Series of what is not known are left out rather than told as zero. Airflow has metrics of its own: see docs/operations.md.
+"""
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from contracts.feeds import Feed
+from serving.asked import Now
+from serving.state import State
+from serving.streams import Stream, streams
+
+WELL = ("running", "swapping")
+router = APIRouter()
+
+
+@router.get("/metrics", tags=["state"], summary="Metrics for Prometheus", response_class=Response)
+def metrics(state: Now) -> Response:
+    """In Prometheus' text format. `sundial_stream_*` by feed and stream, `sundial_baseline_*` and `sundial_gate_*` by feed."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(state))
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+class _Collector:
+    def __init__(self, state: State):
+        self._state = state
+
+    def collect(self) -> Iterator[Metric]:
+        yield from _of_streams(streams(Path(self._state.settings.streams), self._state.now()))
+        yield from _of_baselines(self._state)
+        yield from _of_gates(self._state)
+
+
+def _of_streams(found: list[Stream]) -> Iterator[Metric]:
+    told = {
+        "up": ("1 while it scores or takes up another baseline, else 0", lambda each: each.state in WELL),
+        "heartbeat_age_seconds": ("Since its driver last reported", lambda each: each.heartbeat_age_seconds),
+        "baseline_version": ("Version of the baseline that it scores by; -1: none", lambda each: each.baseline_version),
+        "lag_records": ("Records of its topic that wait", lambda each: each.health.lag_records),
+        "lag_seconds": ("How long the oldest of them has waited", lambda each: each.health.lag_seconds),
+        "input_per_second": ("Records that come in, over ten seconds", lambda each: each.health.input_per_second),
+        "stalled_seconds": ("How long none was done while some waited", lambda each: each.health.stalled_seconds),
+    }
+    for name, (meaning, value) in told.items():
+        yield _gauge(f"sundial_stream_{name}", meaning, ["feed", "stream"], {(e.feed, e.stream): value(e) for e in found})
+    meaning = "Records dead-lettered since its query started"
+    dead = CounterMetricFamily("sundial_stream_dead_letters", meaning, labels=["feed", "stream"])
+    for each in found:
+        if each.health.dead_letters is not None:
+            dead.add_metric([each.feed, each.stream], each.health.dead_letters)
+    yield dead
+
+
+def _of_baselines(state: State) -> Iterator[Metric]:
+    newest = {feed: next(iter(state.tables.promotions(feed, 1)), None) for feed in state.feeds.values()}
+    force = {(feed.name,): promotion for feed, promotion in newest.items() if promotion}
+    age = {labels: (state.now() - each.promoted_at).total_seconds() for labels, each in force.items()}
+    yield _gauge("sundial_baseline_version", "In force", ["feed"], {labels: each.version for labels, each in force.items()})
+    yield _gauge("sundial_baseline_age_seconds", "Since it was put in force", ["feed"], age)
+    as_of = {(feed.name,): _midnight(feed, each.as_of) for feed, each in newest.items() if each and each.as_of}
+    yield _gauge("sundial_baseline_as_of_timestamp_seconds", "Start of the local date that it is for", ["feed"], as_of)
+
+
+def _of_gates(state: State) -> Iterator[Metric]:
+    newest = {(feed.name,): next(iter(state.tables.gate_results(feed, 1)), None) for feed in state.feeds.values()}
+    judged = {labels: result for labels, result in newest.items() if result}
+    passed = {labels: result.success for labels, result in judged.items()}
+    yield _gauge("sundial_gate_passed", "Whether the gate passed the newest candidate", ["feed"], passed)
+    checked = {labels: result.checked_at.timestamp() for labels, result in judged.items()}
+    yield _gauge("sundial_gate_checked_timestamp_seconds", "When it judged that", ["feed"], checked)
+    failed = {
+        (*labels, severity): sum(not e["success"] for e in result.expectations if e["severity"] == severity)
+        for labels, result in judged.items()
+        for severity in sorted({e["severity"] for e in result.expectations})
+    }
+    meaning = "Expectations that the newest candidate failed"
+    yield _gauge("sundial_gate_expectations_failed", meaning, ["feed", "severity"], failed)
+
+
+def _gauge(name: str, meaning: str, labels: list[str], values: dict[tuple[str, ...], float | None]) -> Metric:
+    family = GaugeMetricFamily(name, meaning, labels=labels)
+    for key, value in values.items():
+        if value is not None:
+            family.add_metric(list(key), float(value))
+    return family
+
+
+def _midnight(feed: Feed, date: dt.date) -> float:
+    return dt.datetime.combine(date, dt.time(), feed.zone).timestamp()

@@ -1,0 +1,86 @@
+"""Dead letters of a real broker go back once, when they can be read."""
+
+import datetime as dt
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from contracts.feeds import Feed
+from jobs import archive, lake, replay_dead_letters
+from tests.jobs.readings import NOON, encoded, kept, produce
+
+FRIDAY = dt.date(2026, 11, 20)
+
+
+def letters(broker, feed: Feed, *records: tuple[bytes | None, bytes, str, int]) -> None:
+    """Dead letters (key, bytes, reason, origin's offset) as archive and streams leave them."""
+    producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
+    for key, payload, reason, offset in records:
+        said = {"reason": reason.encode(), "topic": feed.topic.encode(), "partition": b"0", "offset": b"%d" % offset, "key": key}
+        producer.produce(feed.dead_letter_topic, payload, b"%s-0-%d" % (feed.topic.encode(), offset), headers=said)
+    assert producer.flush(30) == 0
+
+
+def replayed(broker, feed: Feed) -> list[tuple]:
+    """What the feed's topic holds that was replayed: (key, value, origin)."""
+    consumer = Consumer({"bootstrap.servers": broker.kafka, "group.id": f"read {feed.name}", "auto.offset.reset": "earliest"})
+    consumer.subscribe([feed.topic])
+    found = []
+    while messages := consumer.consume(100, timeout=5):
+        found += [(m.key(), m.value(), dict(m.headers())["replayed-from"]) for m in messages if m.headers()]
+    consumer.close()
+    return sorted(found)
+
+
+@pytest.fixture
+def reading(broker, feed) -> bytes:
+    return encoded(broker, feed, NOON, 7)
+
+
+def test_what_can_be_read_now_goes_back_once_and_the_rest_stays(spark, run_job, live_platform, broker, feed, reading, capsys):
+    unknown = "unknown schema id 1"
+    letters(broker, feed, (b"www", reading, unknown, 5), (b"www", b"garbage", "first byte", 6), (b"www", reading, unknown, 5))
+    options = ["--run-id", "run-1", "--feed", feed.name]
+    run_job(replay_dead_letters, live_platform, *options)
+    told = capsys.readouterr().out
+    assert "2 letters that were not replayed yet" in told, "archive and stream both left the one of offset 5"
+    assert "1  can be read now" in told
+    assert "1  first byte is not the Confluent magic byte 0" in told
+    assert replayed(broker, feed) == []
+    run_job(replay_dead_letters, live_platform, *options, "--send")
+    assert "1 records sent again" in capsys.readouterr().out
+    run_job(replay_dead_letters, live_platform, "--run-id", "run-2", "--feed", feed.name, "--send")
+    told = capsys.readouterr().out
+    assert "1 letters that were not replayed yet" in told
+    assert "0 records sent again" in told
+    assert replayed(broker, feed) == [(b"www", reading, f"{feed.topic}-0-5".encode())]
+    run_job(archive, live_platform, "--run-id", "run-3", "--feed", feed.name)
+    assert kept(spark, live_platform, feed) == [("www", NOON, 7, FRIDAY)]
+
+
+def test_a_replay_can_be_narrowed_by_reason_and_by_date(run_job, live_platform, broker, feed, reading, capsys):
+    letters(broker, feed, (b"www", reading, "unknown schema id 1", 5), (b"login", reading, "unknown schema id 2", 6))
+    options = ["--run-id", "run-1", "--feed", feed.name, "--send"]
+    tomorrow = dt.datetime.now(feed.zone).date() + dt.timedelta(days=1)
+    run_job(replay_dead_letters, live_platform, *options, "--since", str(tomorrow))
+    assert capsys.readouterr().out == f"{feed.dead_letter_topic}: no dead letters\n"
+    today = tomorrow - dt.timedelta(days=1)
+    run_job(replay_dead_letters, live_platform, *options, "--since", str(today), "--reason", "schema id 2")
+    assert [key for key, _, _ in replayed(broker, feed)] == [b"login"]
+
+
+def test_a_letter_of_a_topic_that_was_this_feeds_before_is_not_sent(run_job, live_platform, broker, feed, reading):
+    other = feed.model_copy(update={"name": "someone-else"})
+    producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
+    said = [("reason", b"x"), ("topic", other.topic.encode()), ("partition", b"0"), ("offset", b"1"), ("key", b"www")]
+    producer.produce(feed.dead_letter_topic, reading, b"k", headers=said)
+    assert producer.flush(30) == 0
+    run_job(replay_dead_letters, live_platform, "--run-id", "run-1", "--feed", feed.name, "--send")
+    assert replayed(broker, feed) == []
+    assert lake.dead_letter_replays(live_platform).version() == -1
+
+
+def test_without_dead_letters_there_is_nothing_to_do(run_job, live_platform, broker, feed, capsys):
+    produce(broker, feed, ("www", NOON, 7))
+    run_job(replay_dead_letters, live_platform, "--run-id", "run-1", "--feed", feed.name, "--send")
+    assert capsys.readouterr().out == f"{feed.dead_letter_topic}: no dead letters\n"
