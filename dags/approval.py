@@ -7,10 +7,12 @@ from airflow.sdk import Param
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from contracts.feeds import Feed, load_feed
-from dags.lake_notes import Refusal, refusal
+from dags.lake_notes import Refusal, refusal, superseded
 from dags.links import GateReport, gate_report
 
-REASON = Param("", type="string", maxLength=500, title="Reason", description="Why; kept in the baseline's history.")
+REASON = Param(
+    "", type="string", maxLength=500, title="Reason", description="Why. Of an approval it is kept in the baseline's history."
+)
 
 
 class CandidateApproval(ApprovalOperator):
@@ -32,6 +34,10 @@ class CandidateApproval(ApprovalOperator):
         refused = refusal(feed, context["run_id"])
         if refused is None:
             raise AirflowSkipException("the gate refused nothing in this run")
+        if newer := superseded(feed, refused.candidate_version):
+            raise AirflowFailException(
+                f"nothing to approve: the baseline in force is as of {newer}, this candidate of an earlier night"
+            )
         self.body = question(feed, context["run_id"], refused)
         return super().execute(context)
 

@@ -3,13 +3,14 @@
 import datetime as dt
 
 from airflow.sdk import DAG, Asset
+from airflow.sdk.exceptions import AirflowSkipException
 
 from contracts.feeds import Feed
 from dags.alerts import Alert
 from dags.approval import REASON, CandidateApproval, approved_by, reason
-from dags.lake_notes import day_after_history
+from dags.lake_notes import day_after_history, promoted
 from dags.links import Dashboard, GateReport
-from dags.spark_job import SparkJob, spark_job
+from dags.spark_job import DEFAULT_POOL, Afterwards, SparkJob, spark_job
 
 # As --option=value, so that no value can be taken for an option. Airflow admits only [A-Za-z0-9_.~:+-] in a run id.
 RUN_ID = "--run-id={{ run_id }}"
@@ -25,7 +26,8 @@ def feed_dag(kind: str, feed: Feed, doc_md: str, tags: list[str], **dag) -> DAG:
         start_date=dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
         catchup=False,
         max_active_runs=1,
-        default_args={"owner": "sundial", "retries": 2, "retry_delay": dt.timedelta(seconds=30)},
+        # The further a run is, the sooner its next task gets a slot: a night that waits for its promotion before one that begins.
+        default_args={"owner": "sundial", "retries": 2, "retry_delay": dt.timedelta(seconds=30), "weight_rule": "upstream"},
         user_defined_macros={
             "approved_by": approved_by,
             "reason": reason,
@@ -43,6 +45,16 @@ def told_on_failure(kind: str, feed: Feed) -> Alert:
     return Alert(
         f"{kind}.{feed.name} has failed; the baseline in force goes on. Its task logs say why, the DAG's docs what to do."
     )
+
+
+def promoted_or_skipped(feed: Feed) -> Afterwards:
+    """A candidate of an earlier night than the baseline in force stays one, and no green task says otherwise."""
+
+    def look(context) -> None:
+        if not promoted(feed, context["run_id"]):
+            raise AirflowSkipException("the baseline in force is as of a later night; this candidate stays one")
+
+    return look
 
 
 def asset(name: str, feed: Feed) -> Asset:
@@ -99,6 +111,8 @@ def build_check_promote(feed: Feed, *build_options: str) -> SparkJob:
         "{{ reason(ti, 'approve') }}",
         inlets=[candidate],
         outlets=[baseline],
+        pool=DEFAULT_POOL,
+        afterwards=promoted_or_skipped(feed),
         trigger_rule="one_success",
         execution_timeout=15 * MINUTE,
     )

@@ -34,15 +34,34 @@ def refusal(feed: Feed, run_id: str) -> Refusal | None:
 
 def late_dates(feed: Feed, run_id: str) -> list[str]:
     """The dates, ascending, for which that run's archiving met late readings."""
-    table = _table(f"history/{feed.table}")
-    notes = [json.loads(commit.get("userMetadata") or "{}") for commit in table.history()] if table else []
-    return sorted({date for note in notes if note.get("run_id") == run_id for date in note.get("late", [])})
+    notes = (note for _, note in _notes(f"history/{feed.table}") if note.get("run_id") == run_id)
+    return sorted({date for note in notes for date in note.get("late", [])})
 
 
 def day_after_history(feed: Feed) -> str:
-    """The day after the last date of history/<feed>, which a baseline of all of it is as of (YYYY-MM-DD)."""
+    """The date that a baseline of all of history/<feed> is as of (YYYY-MM-DD): the day after its last one, but not after today,
+    whose readings are not all there."""
     dates = [part["Date"] for part in _table(f"history/{feed.table}").partitions()]
-    return (dt.date.fromisoformat(max(dates)) + dt.timedelta(days=1)).isoformat()
+    return min(dt.date.fromisoformat(max(dates)) + dt.timedelta(days=1), dt.datetime.now(feed.zone).date()).isoformat()
+
+
+def promoted(feed: Feed, run_id: str) -> bool:
+    """Whether that run put a baseline in force."""
+    return any(note.get("run_id") == run_id for _, note in _notes(f"baseline/{feed.table}"))
+
+
+def superseded(feed: Feed, candidate_version: int) -> str | None:
+    """The date that the baseline in force is as of, where that is later than the candidate's; else None."""
+    as_of = next(note["as_of"] for version, note in _notes(f"baseline_candidate/{feed.table}") if version == candidate_version)
+    in_force = next((note["as_of"] for _, note in _notes(f"baseline/{feed.table}") if "as_of" in note), "")
+    return in_force if in_force > as_of else None
+
+
+def _notes(name: str) -> list[tuple[int, dict]]:
+    """Version and note of a table's commits, newest first; none while it does not exist."""
+    table = _table(name)
+    history = table.history() if table else []
+    return [(commit["version"], json.loads(commit.get("userMetadata") or "{}")) for commit in history]
 
 
 def _table(name: str):

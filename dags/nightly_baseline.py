@@ -13,12 +13,14 @@ Every night at one o'clock where the feed lives: what should its traffic be? Spa
 
 ## Run it by hand
 *Trigger*, or `POST /api/v2/dags/nightly_baseline.<feed>/dagRuns` with `{"logical_date": null, "conf": {"as_of": "2024-05-01"}}`.
-`as_of` builds the baseline as it would have been on that date; `full` computes all kinds of day, whatever has changed.
+`as_of` builds the baseline as it would have been on that date; `full` computes all kinds of day, whatever has changed. A baseline
+of an earlier date than the one in force stays a candidate, and nobody can approve it.
 
 ## Past nights
 *Trigger > Backfill*, or `airflow backfill create --dag-id nightly_baseline.<feed> --from-date ... --to-date ...`: each night
 gives the candidate that would have been, from the readings of the dates before it as history holds them now. A backfilled one
-is promoted only where no newer baseline is in force; else it stays a candidate, in `baseline_candidate/<feed>`.
+is promoted only where no newer baseline is in force; else it stays a candidate, in `baseline_candidate/<feed>`, and
+`promote_baseline` is skipped. Unpause the DAG first, or the runs wait; `--max-active-runs 1` keeps them in order.
 
 ## Who hears of it
 A refused candidate, a failed run, and a run that has promoted nothing five hours after its start (06:00 for the night's own) are
@@ -33,7 +35,8 @@ posted to the webhook `SUNDIAL_ALERT_WEBHOOK`.
 - **`archive` is red:** broker or registry can't be reached, or a record can't be read; the last line of the log says which.
   Nothing is lost while the topic's retention lasts: *Clear* the task when the cause is gone.
 - **`build_baseline` is red:** most often too little history, or memory (`spark.driver.memory` in `dags/spark_job.py`).
-- **`promote_baseline` is red:** somebody else promoted meanwhile. *Clear* it to try again.
+- **`promote_baseline` is red:** somebody promoted or rolled back since the gate looked, so its verdict says nothing about what is
+  in force now. *Clear* `check_baseline` with what follows, to have it judged anew.
 - A baseline that is in force and wrong: `rollback_baseline.<feed>`.
 """
 

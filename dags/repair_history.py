@@ -20,6 +20,7 @@ after the feed's time zone was corrected, or when a corrected contract can read 
 import datetime as dt
 
 from airflow.sdk import Param
+from airflow.sdk.exceptions import AirflowFailException
 
 from contracts.feeds import load_feeds
 from dags.feed_dags import MINUTE, RUN_ID, asset, build_check_promote, feed_dag, told_on_failure
@@ -41,10 +42,10 @@ def span(end: str) -> str:
 
 
 def late_ends(events, end: str) -> list[str]:
-    """`from` or `to` of each event of late readings that started the run. Raises ValueError where neither form nor event says."""
+    """`from` or `to` of each event of late readings that started the run. Fails for good where neither form nor event says."""
     found = [event.extra[end] for of_asset in events.values() for event in of_asset if end in event.extra]
     if not found:
-        raise ValueError("no dates to repair: trigger with Params `from` and `to`")
+        raise AirflowFailException("no dates to repair: trigger with Params `from` and `to`")
     return found
 
 

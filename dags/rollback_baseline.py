@@ -7,7 +7,7 @@ Nothing is lost: the versions between stay, and a rollback can itself be rolled 
 ## Run it by hand
 *Trigger* with the version (the dashboard and `GET /api/feeds/<feed>/baseline` list them, with who promoted what and when) and the
 reason, which stays in the baseline's history. The next night promotes a new candidate, if the gate lets it pass: pause
-`nightly_baseline.<feed>` where that must not happen yet.
+`nightly_baseline.<feed>` where that must not happen yet. A run that was under way promotes nothing over a rollback.
 
 ## When it fails
 - **`rollback_baseline` is red:** the last line of its log names the versions that can be put in force; trigger with one of
@@ -20,7 +20,7 @@ from airflow.sdk import Param
 
 from contracts.feeds import load_feeds
 from dags.feed_dags import BY, MINUTE, RUN_ID, asset, feed_dag
-from dags.spark_job import spark_job
+from dags.spark_job import DEFAULT_POOL, spark_job
 
 VERSION = Param(type="integer", minimum=0, title="Version", description="Version of the baseline to put in force again.")
 REASON = Param(type="string", minLength=3, maxLength=500, title="Reason", description="Why; kept in the baseline's history.")
@@ -43,6 +43,7 @@ for feed in load_feeds().values():
             BY,
             "--reason={{ params.reason }}",
             outlets=[asset("baseline", feed)],
+            pool=DEFAULT_POOL,  # it starts no Spark session, and is urgent
             retries=0,  # a person waits for it, and can trigger it again
             execution_timeout=15 * MINUTE,
         )

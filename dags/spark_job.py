@@ -6,6 +6,7 @@ standalone master, YARN or Kubernetes. Everything else that a session needs is s
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -20,7 +21,9 @@ REPO = Path(__file__).resolve().parent.parent
 CONNECTION = "spark_default"
 DRIVER_MEMORY = "2g"
 BATCH_CORES = 4
+DEFAULT_POOL = "default_pool"  # of Airflow; for the jobs that start no Spark session
 LOGGING = f"-Dlog4j2.configurationFile=file:{REPO}/docker/spark/log4j2.properties"
+Afterwards = Callable[[dict], None]
 # Named one by one: what is passed shows in Airflow's "Rendered Templates", so nothing secret may slip in by a prefix.
 PLATFORM = ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", "SUNDIAL_LAKE", "SUNDIAL_STREAMS", "SUNDIAL_JARS")
 
@@ -54,17 +57,22 @@ def _env() -> dict[str, str]:
 class SparkJob(SparkSubmitOperator):
     """The provider's operator, for a feed's job. An argument that renders to nothing is left out, so it can be optional."""
 
-    def __init__(self, *, feed: str, links: tuple[BaseOperatorLink, ...], **task):
+    def __init__(self, *, feed: str, links: tuple[BaseOperatorLink, ...], afterwards: Afterwards | None = None, **task):
         super().__init__(**task)
-        self.feed, self.operator_extra_links = feed, links
+        self.feed, self.operator_extra_links, self.afterwards = feed, links, afterwards
 
     def execute(self, context):
         self.application_args = [arg for arg in self.application_args or [] if arg]
-        return super().execute(context)
+        super().execute(context)
+        if self.afterwards:
+            self.afterwards(context)
 
 
 def spark_job(job: str, feed: str, *options: str, links: tuple[BaseOperatorLink, ...] = (Dashboard(),), **task) -> SparkJob:
-    """A task that runs jobs/<job>.py for a feed, with templated options; its log and its error are the driver's own lines."""
+    """A task that runs jobs/<job>.py for a feed, with templated options; its log and its error are the driver's own lines.
+
+    :param afterwards: called with the context when the job has ended well; may end the task otherwise.
+    """
     return SparkJob(
         task_id=job,
         feed=feed,
@@ -75,8 +83,7 @@ def spark_job(job: str, feed: str, *options: str, links: tuple[BaseOperatorLink,
         conn_id=CONNECTION,
         conf=_conf(os.environ.get("SUNDIAL_BATCH_JAVA_OPTIONS", ""), BATCH_CORES),
         env_vars=_env(),
-        pool=os.environ.get("SUNDIAL_SPARK_POOL", "default_pool"),
-        **task,
+        **{"pool": os.environ.get("SUNDIAL_SPARK_POOL", DEFAULT_POOL)} | task,
     )
 
 

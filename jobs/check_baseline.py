@@ -26,13 +26,15 @@ def main(platform: Platform) -> None:
     feed: Feed = options.feed
     candidate = _candidate_of(platform, feed, options.run_id)
     docs = f"{platform.lake}/data_docs/{feed.table}/{options.run_id}"
+    in_force = lake.baseline(platform, feed).newest("inputs")
     with ThreadPoolExecutor(1) as beside:
-        figures = beside.submit(profiled, platform, feed, candidate)
+        figures = beside.submit(profiled, platform, feed, candidate, in_force)
         from jobs import gate  # here, as that takes as long as Spark takes for the figures
 
         results = gate.validate(figures.result(), feed, docs)
     refusing = [each["expectation"] for each in results if gate.refuses(each)]
-    _keep(platform, feed, options.run_id, candidate.version, not refusing, results, docs)
+    judged = {"CandidateVersion": candidate.version, "ComparedWith": in_force.version if in_force else -1}
+    _keep(platform, feed, options.run_id, judged, not refusing, results, docs)
     for each in results:
         print(f"{gate.verdict(each)}  {each['expectation']}", flush=True)
     for each in results:
@@ -45,7 +47,7 @@ def main(platform: Platform) -> None:
         raise JobError(f"{refused}: {'; '.join(refusing)}. Data Docs: {docs}/index.html")
 
 
-def profiled(platform: Platform, feed: Feed, candidate: lake.Commit) -> pd.DataFrame:
+def profiled(platform: Platform, feed: Feed, candidate: lake.Commit, in_force: lake.Commit | None) -> pd.DataFrame:
     """The figures of every service and day type (see `transforms.profile`), from one pass over the candidate.
 
     What is in force is read only where the candidate is made from other inputs: elsewhere the two are the same. A backfilled
@@ -53,14 +55,13 @@ def profiled(platform: Platform, feed: Feed, candidate: lake.Commit) -> pd.DataF
     """
     session = spark.session(f"check_baseline {feed.name}", platform)
     as_of = dt.date.fromisoformat(candidate.note["as_of"])
-    in_force, wanted = lake.baseline(platform, feed), candidate.note["inputs"]
-    promoted = in_force.newest("inputs")
-    ahead = promoted is not None and promoted.note["as_of"] > candidate.note["as_of"]
-    compared = in_force.version() >= 0 and not ahead
-    held = promoted.note["inputs"] if promoted and compared else {}
+    compared = in_force is not None and in_force.note["as_of"] <= candidate.note["as_of"]
+    wanted, held = candidate.note["inputs"], in_force.note["inputs"] if compared else {}
     changed = [int(each) for each in wanted.keys() | held.keys() if wanted.get(each) != held.get(each)]
     new = lake.candidate(platform, feed).read(session, candidate.version)
-    old = in_force.read(session).where(F.col("DayType").isin(changed)) if compared else new.limit(0)
+    old = new.limit(0)
+    if compared:
+        old = lake.baseline(platform, feed).read(session, in_force.version).where(F.col("DayType").isin(changed))
     last = as_of - dt.timedelta(days=1)
     history, columns = lake.history(platform, feed), ["ServiceName", "Slot", "Value"]
     runs = history.map_files(session, candidate.note["history_version"], [last], columns, baseline.pack, baseline.RUNS)
@@ -76,11 +77,11 @@ def _candidate_of(platform: Platform, feed: Feed, run_id: str) -> lake.Commit:
     return found
 
 
-def _keep(platform: Platform, feed: Feed, run_id: str, version: int, success: bool, results: list[dict], docs: str) -> None:
+def _keep(platform: Platform, feed: Feed, run_id: str, judged: dict, success: bool, results: list[dict], docs: str) -> None:
     row = {
         "Feed": feed.name,
         "RunId": run_id,
-        "CandidateVersion": version,
+        **judged,
         "CheckedAt": dt.datetime.now(dt.UTC),
         "Success": success,
         "Results": json.dumps(results),

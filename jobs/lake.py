@@ -110,7 +110,8 @@ class Table:
 
     def add(self, rows: list[dict], note: dict) -> None:
         """A few rows added in one commit that carries the note, without Spark."""
-        deltalake.write_deltalake(self.path, pa.Table.from_pylist(rows), mode="append", commit_properties=_properties(note))
+        table = pa.Table.from_pylist(rows)
+        deltalake.write_deltalake(self.path, table, mode="append", schema_mode="merge", commit_properties=_properties(note))
 
     def replace(self, rows: DataFrame, values: Iterable, note: dict, **options: str) -> None:
         """The partitions of these values made to hold exactly these rows, in one commit that carries the note."""

@@ -1,7 +1,8 @@
 """Promote the candidate that passed the gate in this run: one atomic commit on baseline/<feed>, which names the candidate.
 
 A candidate that the gate refused can be promoted by a person (`--approved-by`, with the reason); the commit says so. A candidate
-for an earlier night than the one in force, as a backfill makes them, stays a candidate. No Spark session is started.
+for an earlier night than the one in force, as a backfill makes them, stays a candidate. One that the gate compared with another
+baseline than the one in force by now is not promoted: that verdict says nothing any more. No Spark session is started.
 """
 
 import datetime as dt
@@ -27,7 +28,7 @@ def main(platform: Platform) -> None:
     if any(commit.note.get("run_id") == run_id for commit in table.commits()):
         print(f"baseline/{feed.table}: run {run_id} is promoted already", flush=True)
         return
-    version, passed = _checked(platform, feed, run_id)
+    version, compared_with, passed = _checked(platform, feed, run_id)
     if not passed and not options.approved_by:
         raise JobError(f"run {run_id} of {feed.name}: the gate refused candidate {version}; a person may approve it")
     built = next(commit.note for commit in candidate.commits() if commit.version == version)
@@ -36,6 +37,10 @@ def main(platform: Platform) -> None:
         newer = f"version {in_force.version}, as of {in_force.note['as_of']}, is in force"
         print(f"baseline/{feed.table}: {newer}; candidate {version}, as of {built['as_of']}, stays one", flush=True)
         return
+    if compared_with != (in_force.version if in_force else -1):
+        judged = f"the gate compared candidate {version} with version {compared_with}"
+        now = f"version {in_force.version} was put in force by {in_force.note['by']} since then"
+        raise JobError(f"baseline/{feed.table}: {judged}, but {now}; clear check_baseline to have it judged against that")
     note = {
         "candidate_version": version,
         "run_id": run_id,
@@ -59,17 +64,17 @@ def _promote(table: lake.Table, candidate: lake.Table, version: int, wanted: dic
         table.copy(candidate, version, day_types if held else range(1, 8), note)
 
 
-def _checked(platform: Platform, feed: Feed, run_id: str) -> tuple[int, bool]:
-    """Version of the candidate that the gate judged last in that run, and whether it passed."""
+def _checked(platform: Platform, feed: Feed, run_id: str) -> tuple[int, int, bool]:
+    """What the gate judged last in that run: versions of the candidate and of what it was compared with (-1: none); success."""
     log = lake.gate_results(platform).log()
     if log is None:
         raise JobError(f"no candidate of {feed.name} was ever checked; run jobs/check_baseline.py first")
     of_run = (ds.field("Feed") == feed.name) & (ds.field("RunId") == run_id)
-    columns = ["CheckedAt", "CandidateVersion", "Success"]
+    columns = ["CheckedAt", "CandidateVersion", "ComparedWith", "Success"]
     results = log.to_pyarrow_dataset().to_table(columns=columns, filter=of_run).sort_by([("CheckedAt", "descending")]).to_pylist()
     if not results:
         raise JobError(f"run {run_id} of {feed.name} has no gate result; run jobs/check_baseline.py --run-id {run_id} first")
-    return results[0]["CandidateVersion"], results[0]["Success"]
+    return results[0]["CandidateVersion"], results[0]["ComparedWith"], results[0]["Success"]
 
 
 if __name__ == "__main__":

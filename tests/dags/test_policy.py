@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk.exceptions import AirflowFailException
 
 from contracts.feeds import load_feed, load_feeds
 from dags.repair_history import late_ends
@@ -227,7 +228,7 @@ def test_a_repair_takes_its_dates_from_the_form_or_from_what_was_late():
 
     events = {"late": [Event(**{"from": "2026-11-03", "to": "2026-11-05"}), Event(**{"from": "2026-11-01", "to": "2026-11-01"})]}
     assert late_ends(events, "from") == ["2026-11-03", "2026-11-01"]
-    with pytest.raises(ValueError, match="no dates to repair: trigger with Params `from` and `to`"):
+    with pytest.raises(AirflowFailException, match="no dates to repair: trigger with Params `from` and `to`"):
         late_ends({}, "from")
 
 

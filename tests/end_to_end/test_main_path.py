@@ -1,166 +1,20 @@
-"""The main job on real parts: history, nightly baseline through Airflow, supervised scoring, and SIGKILL to each part of it.
+"""The main job on real parts: history, nightly baseline through Airflow, supervised scoring, promotion and rollback under way.
 
-The tests of this file are one story on one stack and run in order.
+The tests of this file are one story on one stack and run in order; test_outages.py goes on with it.
 """
 
 import datetime as dt
-import json
-import os
-import signal
 import threading
-import time
 
 import deltalake
-import numpy as np
-import pyarrow.compute as pc
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 
-from contracts.feeds import load_feed
-from contracts.run_state import RunState, observe
-from sources.replay import play
-from sources.simulator import Simulation
-from sources.topic import encoder
-from stack import lifecycle, process
-from stack.airflow_api import ENDED, AirflowApi
+from stack.airflow_api import ENDED
 from stack.errors import StackError
-from stack.home import Home
-from tests.end_to_end.verifier import Verifier, baseline_of_topic
+from tests.end_to_end.story import FEED, HISTORY_DAYS, NIGHTLY, SERVICES, await_
+from tests.end_to_end.verifier import baseline_of_topic
 
 pytestmark = pytest.mark.timeout(900)
-FEED = load_feed("service-use")
-SERVICES = ["checkout", "search"]
-HISTORY_DAYS = 35
-STREAM = f"{FEED.name}.score"
-NIGHTLY = f"nightly_baseline.{FEED.name}"
-
-
-def ends(home: Home) -> dict[int, int]:
-    reader = Consumer({"bootstrap.servers": home.kafka, "group.id": "ends"})
-    found = {p: reader.get_watermark_offsets(TopicPartition(FEED.topic, p), timeout=10)[1] for p in range(FEED.partitions)}
-    reader.close()
-    return found
-
-
-def await_(what: str, holds, seconds: float) -> float:
-    """Seconds until `holds()` is true; fails naming what did not come."""
-    begin = time.monotonic()
-    while not holds():
-        assert time.monotonic() - begin < seconds, f"{what}: not within {seconds:.0f} s"
-        time.sleep(0.25)
-    return time.monotonic() - begin
-
-
-class Story:
-    """The stack, the verifier, and a producer of readings whose clock runs on by one interval with each round."""
-
-    def __init__(self, home: Home):
-        self.home = home
-        self.api = AirflowApi(home)
-        self.now = dt.datetime.now(dt.UTC).replace(microsecond=0)
-        self.now -= dt.timedelta(seconds=self.now.second % FEED.interval_seconds)
-        self.verifier: Verifier | None = None
-        options = {"bootstrap.servers": home.kafka, "acks": "all", "enable.idempotence": True, "message.timeout.ms": 180_000}
-        self.producer = Producer(options | {"partitioner": "murmur2_random"})
-        self.failures: list[str] = []
-
-    def load_history(self) -> None:
-        until = int(self.now.timestamp() * 1000)
-        simulation = Simulation(FEED, SERVICES, 7)
-        readings = simulation.readings(until - HISTORY_DAYS * 86_400_000, until)
-        report = play(readings, FEED, kafka=self.home.kafka, registry=self.home.registry)
-        assert (report.failed, report.events) == (0, len(SERVICES) * HISTORY_DAYS * FEED.slots)
-        holidays = set(FEED.holiday_dates(dt.date(2020, 1, 1), dt.date(2035, 12, 31)))
-        self.verifier = Verifier(self.home.kafka, self.home.lake, ends(self.home), holidays)
-
-    def nightly(self, **conf) -> str:
-        return self.trigger(NIGHTLY, **conf)
-
-    def trigger(self, dag: str, **conf) -> str:
-        """Triggers a run and waits for its success; raises StackError when a task fails. The run's id."""
-        run = self.api.call("POST", f"dags/{dag}/dagRuns", json={"logical_date": None, "conf": conf})["dag_run_id"]
-        self.api.watch(dag, run, print, 600)
-        return run
-
-    def newest_run(self, dag: str) -> str:
-        return self.api.call("GET", f"dags/{dag}/dagRuns", params={"order_by": "-run_after", "limit": 1})["dag_runs"][0][
-            "dag_run_id"
-        ]
-
-    def answer(self, dag: str, run: str, chosen: str, reason: str) -> None:
-        """A person's answer to the task `approve`, once it asks."""
-        path = f"dags/{dag}/dagRuns/{run}/taskInstances/approve"
-        await_("the question", lambda: self.api.call("GET", path)["state"] in ("awaiting_input", "deferred"), 60)
-        # A script can answer before the scheduler has taken note that the task waits, and Airflow then fails the task.
-        time.sleep(5)
-        said = {"chosen_options": [chosen], "params_input": {"reason": reason}}
-        self.api.call("PATCH", f"{path}/-1/hitlDetails", json=said)
-        await_("the end of the run", lambda: self.api.call("GET", f"dags/{dag}/dagRuns/{run}")["state"] in ENDED, 120)
-
-    def promotions(self) -> list[dict]:
-        """What the commits of the baseline say, newest first."""
-        table = deltalake.DeltaTable(str(self.home.lake / "baseline" / FEED.table))
-        return [json.loads(commit["userMetadata"]) for commit in table.history()]
-
-    def play(self, rounds: int, pause: float = 0.0) -> None:
-        """Rounds of one reading per service: mostly normal, every fifth of checkout far too many; every seventh, garbage."""
-        encode = encoder(FEED, self.home.registry)
-        normal = Simulation(FEED, SERVICES, 7)
-        start = int(self.now.timestamp() * 1000)
-        table = [row for batch in normal.readings(start, start + rounds * 10_000) for row in batch.to_pylist()]
-        for number, row in enumerate(table):
-            at, value = int(row["Timestamp"].timestamp() * 1000), row["Value"]
-            if row["ServiceName"] == "checkout" and (at // 10_000) % 5 == 0:
-                value = value * 3 + 1000
-            payload = encode.encode(np.array([at]), np.array([value]))[0]
-            self._send(row["ServiceName"], payload)
-            if number % 7 == 0:
-                garbage = [b"not Avro", payload[:7], b"\x00\x00\x0f\x42\x3f" + payload[5:]]  # the last: an unknown schema id
-                self._send(row["ServiceName"], garbage[number // 7 % 3])
-            time.sleep(pause)
-        self.now += dt.timedelta(seconds=10 * rounds)
-        assert self.producer.flush(180) == 0
-        assert not self.failures
-
-    def _send(self, service: str, payload: bytes) -> None:
-        def delivered(error, message):
-            if error:
-                self.failures.append(str(error))
-
-        self.producer.produce(FEED.topic, payload, service.encode(), on_delivery=delivered)
-        self.producer.poll(0)
-
-    def load_a_day_that_is_otherwise(self) -> None:
-        """Corrections of all readings of the last complete day: ten times as many."""
-        midnight = dt.datetime.combine(self.now.astimezone(FEED.zone).date(), dt.time(), FEED.zone).astimezone(dt.UTC)
-        start = int((midnight - dt.timedelta(days=1)).timestamp() * 1000)
-        batches = Simulation(FEED, SERVICES, 7).readings(start, start + 86_400_000)
-        tenfold = (b.set_column(b.schema.get_field_index("Value"), "Value", pc.multiply(b.column("Value"), 10)) for b in batches)
-        assert play(tenfold, FEED, kafka=self.home.kafka, registry=self.home.registry).failed == 0
-
-    def stream(self) -> RunState:
-        return observe(self.home.streams / STREAM)
-
-    def all_judged(self, seconds: float = 90) -> None:
-        """Waits until the outputs are exactly what they must be; fails with the differences that remain."""
-        end = time.monotonic() + seconds
-        while (differences := self.verifier.differences()) and time.monotonic() < end:
-            time.sleep(1)
-        assert not differences, f"{len(differences)} differences, e.g. {differences[:5]}"
-
-    def kill_while_playing(self, kill, rounds: int = 120) -> None:
-        """Readings flow for some twenty seconds; a few seconds in, something is killed."""
-        playing = threading.Thread(target=self.play, args=(rounds, 0.08))
-        playing.start()
-        time.sleep(4)
-        kill()
-        playing.join()
-        assert not self.failures
-
-
-@pytest.fixture(scope="module")
-def story(platform_stack) -> Story:
-    return Story(platform_stack)
 
 
 def test_history_becomes_a_promoted_baseline_through_airflow(story):
@@ -188,29 +42,6 @@ def test_exactly_the_expected_anomalies_come_out(story):
     assert story.verifier.counts() == {"readings": 120, "garbage": 18}
 
 
-def test_the_driver_is_killed_and_every_reading_is_judged(story):
-    killed = story.stream().pid
-
-    def kill():
-        os.kill(killed, signal.SIGKILL)
-
-    story.kill_while_playing(kill)
-    await_("another driver", lambda: story.stream().state == "running" and story.stream().pid != killed, 120)
-    story.all_judged()
-
-
-@pytest.mark.parametrize("part", ["kafka", "registry"])
-def test_a_part_is_killed_and_every_reading_is_judged(story, part):
-    def kill():
-        process.find(story.home, part).kill()
-        time.sleep(3)
-        lifecycle.up(story.home, print)
-
-    story.kill_while_playing(kill)
-    await_("the stream", lambda: story.stream().state == "running", 180)
-    story.all_judged(180)
-
-
 def test_a_refused_candidate_leaves_the_baseline_in_force_and_the_stream_scoring(story):
     early = (story.now - dt.timedelta(days=HISTORY_DAYS - 3)).date().isoformat()  # three days of history: most day types missing
     with pytest.raises(StackError, match="gate refused candidate") as refused:
@@ -220,11 +51,17 @@ def test_a_refused_candidate_leaves_the_baseline_in_force_and_the_stream_scoring
     story.play(rounds=20)
     story.all_judged()
     run = story.newest_run(NIGHTLY)
-    body = story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails")["body"]
-    assert "Coverage: every kind of day has a baseline." in body
-    assert f"/gate/{FEED.name}/{run}/" in body
-    story.answer(NIGHTLY, run, "Reject", "")
-    assert story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}")["state"] == "failed"
+    await_("the end of the run", lambda: story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}")["state"] in ENDED, 120)
+    tasks = story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}/taskInstances")["task_instances"]
+    states = {task["task_id"]: task["state"] for task in tasks}
+    assert (states["approve"], states["promote_baseline"]) == ("failed", "upstream_failed"), "too old to be approved"
+    assert len(story.promotions()) == 1
+
+
+def test_a_candidate_of_an_earlier_night_stays_one_and_no_green_task_says_otherwise(story):
+    run = story.nightly(as_of=(story.now - dt.timedelta(days=4)).date().isoformat())
+    task = story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}/taskInstances/promote_baseline")
+    assert task["state"] == "skipped"
     assert len(story.promotions()) == 1
 
 
@@ -257,12 +94,26 @@ def test_a_rollback_reaches_the_running_stream(story):
     assert story.stream().pid == driver
 
 
-def test_a_person_approves_what_the_gate_refused(story):
-    """Yesterday, everything was otherwise than ever before: the gate refuses, and a person knows why it is right."""
-    story.load_a_day_that_is_otherwise()
+def refused(story) -> str:
+    """Yesterday, everything was otherwise than ever before: the id of a run whose candidate the gate refuses."""
     with pytest.raises(StackError, match="gate refused candidate"):
         story.nightly(as_of=str(story.now.astimezone(FEED.zone).date()))
-    run = story.newest_run(NIGHTLY)
+    return story.newest_run(NIGHTLY)
+
+
+def test_a_person_rejects_what_the_gate_refused(story):
+    story.load_a_day_that_is_otherwise()
+    run, before = refused(story), story.promotions()
+    story.answer(NIGHTLY, run, "Reject", "")
+    body = story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails")["body"]
+    assert "failed:\n\n- **" in body
+    assert f"/gate/{FEED.name}/{run}/" in body
+    assert story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}")["state"] == "failed"
+    assert story.promotions() == before
+
+
+def test_a_person_approves_what_the_gate_refused(story):
+    run = refused(story)
     story.answer(NIGHTLY, run, "Approve", "the fleet was doubled")
     assert story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}")["state"] == "success"
     newest = story.promotions()[0]

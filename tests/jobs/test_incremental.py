@@ -97,6 +97,17 @@ def roll_back(run_job, platform, run_id, version):
     )
 
 
+def test_a_run_under_way_promotes_nothing_over_a_rollback(spark, run_job, lake_platform, history):
+    night(run_job, lake_platform, "n1", AS_OF)
+    arrive(spark, lake_platform, readings(AS_OF, value=120))
+    night(run_job, lake_platform, "n2", AS_OF + dt.timedelta(days=1))
+    build(run_job, lake_platform, "n3", AS_OF + dt.timedelta(days=1))
+    run_job(check_baseline, lake_platform, "--feed", FEED.name, "--run-id", "n3")
+    roll_back(run_job, lake_platform, "r1", 0)
+    with pytest.raises(JobError, match="compared candidate 2 with version 1, but version 2 was put in force by mara since then"):
+        promote(run_job, lake_platform, "n3")
+
+
 def test_a_night_computes_the_one_kind_of_day_that_changed(spark, run_job, lake_platform, history, capsys):
     night(run_job, lake_platform, "n1", AS_OF)
     arrive(spark, lake_platform, readings(AS_OF, value=120))  # a Monday

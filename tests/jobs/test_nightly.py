@@ -23,8 +23,13 @@ AS_OF = dt.date(2026, 12, 1)
 @pytest.fixture
 def history(spark, lake_platform):
     """Nine weeks of hourly readings of two roads, Thanksgiving and Veterans Day among them."""
-    first = dt.datetime(2026, 9, 29, tzinfo=FEED.zone)
-    hours = [first.astimezone(dt.UTC) + dt.timedelta(hours=number) for number in range(63 * 24)]
+    load(spark, lake_platform, days=63)
+
+
+def load(spark, lake_platform, days: int) -> None:
+    """Readings of the days before AS_OF."""
+    first = dt.datetime.combine(AS_OF - dt.timedelta(days=days), dt.time(), FEED.zone)
+    hours = [first.astimezone(dt.UTC) + dt.timedelta(hours=number) for number in range(days * 24)]
     rows = [
         (road, at, (at.hour * 37 + at.day * 11 + number) % 5000 + 100, 0, number)
         for number, at in enumerate(hours)
@@ -137,6 +142,34 @@ def test_a_corrupt_candidate_is_refused_and_the_baseline_in_force_stays(spark, r
     failed = [each for each in json.loads(results[0].Results) if not each["success"]]
     assert [each for each in failed if figure in each["expectation"]]
     assert "road-traffic" in (Path(results[0].DocsPath) / "index.html").read_text()
+
+
+def test_a_verdict_on_another_baseline_than_the_one_in_force_promotes_nothing(run_job, lake_platform, history):
+    """Two runs at once: what the slower one's gate compared with is no longer in force."""
+    build(run_job, lake_platform)
+    check(run_job, lake_platform)
+    build(run_job, lake_platform, "night-2")
+    check(run_job, lake_platform, "night-2")
+    promote(run_job, lake_platform, "night-2")
+    stale = (
+        "the gate compared candidate 0 with version -1, but version 0 was put in force by tests since then; clear check_baseline"
+    )
+    with pytest.raises(JobError, match=stale):
+        promote(run_job, lake_platform)
+    assert lake.baseline(lake_platform, FEED).version() == 0
+    check(run_job, lake_platform)
+    promote(run_job, lake_platform)
+    assert lake.baseline(lake_platform, FEED).newest("inputs").note["candidate_version"] == 0
+
+
+def test_kinds_of_day_without_a_baseline_are_not_counted(spark, run_job, lake_platform, capsys):
+    """A week of history with a holiday on Thursday: two dates of the Sunday's kind, one of each other."""
+    load(spark, lake_platform, days=7)
+    build(run_job, lake_platform)
+    with pytest.raises(JobError, match="gate refused candidate 0"):
+        check(run_job, lake_platform)
+    told = capsys.readouterr().out
+    assert "Coverage: every kind of day has a baseline. Observed: 1" in told
 
 
 def test_a_run_without_a_candidate_or_without_a_check_is_told_so(run_job, lake_platform, history):

@@ -21,9 +21,17 @@ def test_ports_follow_from_the_base(tmp_path):
         "SUNDIAL_JARS": str(Path(__file__).parents[2] / ".jars/spark"),
         "SUNDIAL_JAVA_OPTIONS": class_archive.java_options(Path(__file__).parents[2] / ".classes/spark.jsa"),
         "SUNDIAL_BATCH_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "SUNDIAL_SPARK_POOL": "spark",
         "SUNDIAL_API": "http://127.0.0.1:20000",
         "SUNDIAL_HOME": str(tmp_path),
     }
+
+
+def test_the_caller_may_say_where_alerts_go_and_it_is_not_printed(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUNDIAL_ALERT_WEBHOOK", "http://127.0.0.1/s3cret")
+    home = Home(tmp_path).make(base=0)
+    assert home.process_environment()["SUNDIAL_ALERT_WEBHOOK"] == "http://127.0.0.1/s3cret"
+    assert "s3cret" not in str(home.environment())
 
 
 def test_free_ports_are_chosen_once(tmp_path):

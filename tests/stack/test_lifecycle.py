@@ -99,6 +99,18 @@ class TestWholeStack:
         assert AirflowApi(platform_stack).call("GET", "dags")["total_entries"] >= 1
         assert stat.S_IMODE((airflow.folder(platform_stack) / "passwords.json").stat().st_mode) == 0o600
 
+    def test_spark_jobs_have_a_pool_whose_size_stays_as_somebody_set_it(self, platform_stack):
+        api = AirflowApi(platform_stack)
+        assert api.call("GET", "pools/spark")["slots"] == lifecycle.SPARK_TASKS
+        api.call(
+            "PATCH",
+            "pools/spark",
+            params={"update_mask": ["slots"]},
+            json={"pool": "spark", "slots": 3, "include_deferred": False},
+        )
+        lifecycle.start_airflow(platform_stack)
+        assert api.call("GET", "pools/spark")["slots"] == 3
+
     def test_no_secret_stands_in_a_log_or_on_a_command_line(self, platform_stack):
         lines = " ".join(" ".join(each.cmdline()) for each in process.strays(platform_stack))
         logs = "".join(file.read_text(errors="replace") for file in platform_stack.logs.glob("*.log"))

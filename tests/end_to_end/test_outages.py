@@ -1,0 +1,97 @@
+"""SIGKILL to each part while readings flow, alone and together: every reading is judged, by one driver, as if nothing had been.
+
+Goes on with the stack of test_main_path.py. What Airflow supervises comes back by itself; the other parts are started again with
+`sundial up`, as whoever runs them would.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import psutil
+import pytest
+
+from stack import lifecycle, process
+from tests.end_to_end.story import Story, await_
+
+pytestmark = pytest.mark.timeout(900)
+PARTS = ["kafka", "registry", "airflow-scheduler", "airflow-triggerer", "airflow-api-server"]
+
+
+def strike_driver(story: Story) -> None:
+    python = psutil.Process(story.stream().pid)
+    for each in (python.parent(), python):
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+
+
+def strike(story: Story, *parts: str) -> None:
+    for part in parts:
+        process.find(story.home, part).kill()
+    time.sleep(3)
+    lifecycle.up(story.home, print)
+
+
+def drivers(story: Story) -> list[int]:
+    """Pids of all Python drivers of the stack's streams."""
+    found = []
+    for each in psutil.process_iter(["pid", "cmdline", "environ"]):
+        of_stack = (each.info["environ"] or {}).get("SUNDIAL_STACK") == str(story.home.path)
+        if of_stack and any(word.endswith("jobs/score.py") for word in each.info["cmdline"] or []) and "python" in each.name():
+            found.append(each.pid)
+    return found
+
+
+def survives(story: Story, kill: Callable[[], None]) -> None:
+    """Something is killed while readings flow; the stream runs in the end, and every reading was judged."""
+    story.kill_while_playing(kill)
+    seconds = await_("the stream", lambda: story.stream().state == "running", 180)
+    print(f"runs {seconds:.1f} s after the last reading was sent")
+    story.all_judged(180)
+    assert drivers(story) == [story.stream().pid], "one driver, and no other"
+    runs = story.api.call("GET", "dags/supervise_streams/dagRuns")["dag_runs"]
+    assert [run["state"] for run in runs] == ["running"], "the one run goes on: nothing failed that a person would have to read"
+
+
+def test_the_stream_lags_and_dead_letters_as_it_says(story):
+    """What the heartbeat measures at the broker, held against what was sent."""
+    before = story.stream().heartbeat["health"]
+    story.play(rounds=30)
+    story.all_judged()
+    await_("the measurement", lambda: story.stream().heartbeat["health"]["lag_records"] == 0, 30)
+    health = story.stream().heartbeat["health"]
+    assert health["dead_letters"] - before["dead_letters"] == 9, "every seventh of 60 readings had garbage beside it"
+    assert health["stalled_seconds"] == 0
+
+
+def test_the_driver_is_killed(story):
+    killed = story.stream().pid
+    survives(story, lambda: strike_driver(story))
+    assert story.stream().pid != killed
+
+
+def test_the_driver_hangs(story):
+    """Its JVM is stopped: the Python process goes on, and only what it measures says that nothing is done."""
+    hung = story.stream().pid
+    survives(story, lambda: os.kill(psutil.Process(hung).ppid(), signal.SIGSTOP))
+    assert story.stream().pid != hung
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_is_killed_and_the_driver_lives_on(story, part):
+    driver = story.stream().pid
+    survives(story, lambda: strike(story, part))
+    assert story.stream().pid == driver
+
+
+def test_all_are_killed_at_once(story):
+    killed = story.stream().pid
+
+    def kill() -> None:
+        strike_driver(story)
+        strike(story, *PARTS)
+
+    survives(story, kill)
+    assert story.stream().pid != killed
