@@ -7,8 +7,8 @@ says what is checked.
 
 ## Run it by hand
 *Trigger* with the path of the capture, as the machine that runs Spark sees it, and the columns where they are not named as in the
-feed. The baseline is built as of the day after history's last date, at most of today, unless `as_of` says otherwise; then the gate
-decides.
+feed. The baseline is built as of the day after history's last date, at most of today, unless `as_of` says otherwise; then the
+gate decides.
 
 ## When it fails
 - **`bootstrap` is red:** its log lists every mistake of the capture and what to do. History is as it was.
@@ -43,9 +43,7 @@ PARAMS = {
         title="Time unit",
         description="Unit of times that are numbers since 1970-01-01 UTC.",
     ),
-    "as_of": optional(
-        "As of", "Date of the baseline (YYYY-MM-DD). Empty: the day after history's last, at most today.", format="date"
-    ),
+    "as_of": optional("As of", "Date of the baseline (YYYY-MM-DD). Empty: the day after history's last.", format="date"),
 }
 OPTIONS = [name for name in PARAMS if name not in ("path", "as_of")]
 
