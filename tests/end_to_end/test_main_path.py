@@ -5,6 +5,7 @@ The tests of this file are one story on one stack and run in order; test_outages
 
 import datetime as dt
 import threading
+from urllib.parse import quote
 
 import deltalake
 import pytest
@@ -107,7 +108,7 @@ def test_a_person_rejects_what_the_gate_refused(story):
     story.answer(NIGHTLY, run, "Reject", "")
     body = story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails")["body"]
     assert "failed:\n\n- **" in body
-    assert f"/gate/{FEED.name}/{run}/" in body
+    assert f"/gate/{FEED.name}/{quote(run, safe='')}/" in body
     assert story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}")["state"] == "failed"
     assert story.promotions() == before
 
