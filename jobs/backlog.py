@@ -1,8 +1,9 @@
 """How far a stream is behind its topic, measured at the broker: what came in against what went out.
 
 Spark tells of a real-time query's progress only when a batch ends. But each record of the source becomes exactly one record
-of one output topic (scored or dead-letter), and one driver alone writes them, so the ends of the topics say at any moment how
-many of those that came are done. A query that leaves records out (`--services`) can't be measured so.
+of one output topic (scored or dead-letter), so the ends of the topics say at any moment how many of those that came are done.
+Archive writes dead letters too; what it added shows as soon as more has gone out than came in, and is left out from then on.
+A query that leaves records out (`--services`) can't be measured so.
 """
 
 import json
@@ -17,6 +18,7 @@ from jobs.settings import Platform
 
 MEMORY = 3600  # measurements; a lag that began before the first of them is told as at least so long
 RATE_SECONDS = 10.0
+STEADY = 5  # measurements in a row after which what went out too much is another writer's, and no record on its way
 LONGEST_GAP = 5.0  # between two measurements; over a longer one, while the broker was away, nobody can say that all stood still
 
 
@@ -67,6 +69,7 @@ class Backlog:
         self._feed, self._checkpoint = feed, Path(checkpoint)
         self._first: int | None = None  # sum of the offsets at which the query begins
         self._before = self._ends.now()
+        self._excess: deque[int] = deque(maxlen=STEADY)
         self._behind = Behind()
 
     def measure(self) -> dict:
@@ -77,7 +80,13 @@ class Backlog:
                 return {}
         ends = self._ends.now()
         scored, dead = (ends[topic] - self._before[topic] for topic in (self._feed.scored_topic, self._feed.dead_letter_topic))
-        return self._behind.measured(time.monotonic(), ends[self._feed.topic] - self._first, scored + dead, dead)
+        came = ends[self._feed.topic] - self._first
+        self._excess.append(scored + dead - came)
+        if len(self._excess) == STEADY and (others := min(self._excess)) > 0:
+            self._before[self._feed.dead_letter_topic] += others
+            self._excess.clear()
+            dead -= others
+        return self._behind.measured(time.monotonic(), came, scored + dead, dead)
 
 
 def begins(checkpoint: Path, topic: str) -> int | None:

@@ -82,6 +82,7 @@ class Driver:
         The heartbeat tells what it returns as `health`; while it raises JobError, that of before.
         """
         self._measure = measure
+        self.report(health={})  # what was measured before was another query's
 
     def wait(self, seconds: float) -> bool:
         """Waits; true as soon as a stop is asked for, by the file `stop`, SIGTERM or SIGINT."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs import kafka
-from jobs.backlog import Backlog, Behind, begins
+from jobs.backlog import STEADY, Backlog, Behind, begins
 from jobs.settings import JobError
 
 
@@ -90,6 +90,21 @@ def test_the_backlog_of_a_query_is_counted_from_where_it_begins(live_platform, b
     produce(broker, feed.dead_letter_topic, 1)
     told = backlog.measure()
     assert (told["lag_records"], told["dead_letters"]) == (1, 1)
+
+
+def test_dead_letters_of_another_writer_hide_no_lag_for_long(live_platform, broker, feed, tmp_path):
+    (tmp_path / "sources" / "0").mkdir(parents=True)
+    partitions = dict.fromkeys(map(str, range(feed.partitions)), 0)
+    (tmp_path / "sources" / "0" / "0").write_bytes(b"\0v1\n" + json.dumps({feed.topic: partitions}).encode())
+    backlog = Backlog(live_platform, feed, str(tmp_path))
+    produce(broker, feed.dead_letter_topic, 3)  # archive's
+    for _ in range(STEADY - 1):
+        assert backlog.measure()["dead_letters"] == 3
+    assert backlog.measure()["dead_letters"] == 0
+    produce(broker, feed.topic, 5)
+    produce(broker, feed.dead_letter_topic, 1)
+    told = backlog.measure()
+    assert (told["lag_records"], told["dead_letters"]) == (4, 1)
 
 
 def test_a_broker_that_does_not_answer_is_named(lake_platform, monkeypatch):
