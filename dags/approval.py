@@ -2,6 +2,7 @@
 
 import datetime as dt
 
+from airflow.providers.standard.exceptions import HITLRejectException
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Param
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
@@ -11,7 +12,11 @@ from dags.lake_notes import Refusal, refusal, superseded
 from dags.links import GateReport, gate_report
 
 REASON = Param(
-    "", type="string", maxLength=500, title="Reason", description="Why. Of an approval it is kept in the baseline's history."
+    "",
+    type="string",
+    maxLength=500,
+    title="Reason",
+    description="Why. Of an approval it is kept in the baseline's history, else in the task's log.",
 )
 
 
@@ -42,7 +47,11 @@ class CandidateApproval(ApprovalOperator):
         return super().execute(context)
 
     def execute_complete(self, context, event):
-        answer = super().execute_complete(context, event)
+        try:
+            answer = super().execute_complete(context, event)
+        except HITLRejectException as rejected:
+            why = (event.get("params_input") or {}).get("reason", "").strip() or "no reason given"
+            raise AirflowFailException(f"rejected by {event['responded_by_user']['name']}: {why}") from rejected
         if not (answer["params_input"] or {}).get("reason", "").strip():
             raise AirflowFailException("approved without a reason; clear this task to be asked again")
         return answer

@@ -3,7 +3,7 @@
 import datetime as dt
 
 from airflow.sdk import DAG, Asset
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from contracts.feeds import Feed
 from dags.alerts import Alert
@@ -26,8 +26,14 @@ def feed_dag(kind: str, feed: Feed, doc_md: str, tags: list[str], **dag) -> DAG:
         start_date=dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
         catchup=False,
         max_active_runs=1,
-        # The further a run is, the sooner its next task gets a slot: a night that waits for its promotion before one that begins.
-        default_args={"owner": "sundial", "retries": 2, "retry_delay": dt.timedelta(seconds=30), "weight_rule": "upstream"},
+        default_args={
+            "owner": "sundial",
+            "retries": 2,
+            "retry_delay": dt.timedelta(seconds=30),
+            # The further a run is, the sooner its next task gets a slot: a night's promotion goes before another's archiving.
+            "weight_rule": "upstream",
+            "pre_execute": refuse_unknown_params,
+        },
         user_defined_macros={
             "approved_by": approved_by,
             "reason": reason,
@@ -38,6 +44,15 @@ def feed_dag(kind: str, feed: Feed, doc_md: str, tags: list[str], **dag) -> DAG:
         doc_md=doc_md,
         **dag,
     )
+
+
+def refuse_unknown_params(context) -> None:
+    """Airflow lets a run's conf hold anything; a misspelt Param would be ignored, and the run do what nobody asked for."""
+    known = context["dag"].params.keys()
+    if unknown := sorted(set(context["dag_run"].conf or {}) - set(known)):
+        raise AirflowFailException(
+            f"no such Params: {', '.join(unknown)}; {context['dag'].dag_id} has {', '.join(known) or 'none'}"
+        )
 
 
 def told_on_failure(kind: str, feed: Feed) -> Alert:

@@ -5,6 +5,8 @@ from urllib.parse import quote
 
 from airflow.sdk import BaseOperatorLink
 
+from contracts import spark_history
+
 
 class Dashboard(BaseOperatorLink):
     """Sundial's page, at the task's feed. Give the operator an attribute `feed`, a feed's name."""
@@ -12,7 +14,7 @@ class Dashboard(BaseOperatorLink):
     name = "Dashboard"
 
     def get_link(self, operator, *, ti_key) -> str:
-        return f"{_serving()}/?feed={quote(operator.feed)}"
+        return f"{_serving()}/?feed={quote(operator.feed)}" if _serving() else ""
 
 
 class GateReport(BaseOperatorLink):
@@ -21,7 +23,23 @@ class GateReport(BaseOperatorLink):
     name = "Gate report"
 
     def get_link(self, operator, *, ti_key) -> str:
-        return gate_report(operator.feed, ti_key.run_id)
+        return gate_report(operator.feed, ti_key.run_id) if _serving() else ""
+
+
+class SparkHistory(BaseOperatorLink):
+    """The job's pages at Spark's history server, where there is one. The operator's attribute `spark_application` is the id."""
+
+    name = "Spark"
+
+    def get_link(self, operator, *, ti_key) -> str:
+        return spark_history.page(os.environ.get(spark_history.HISTORY, ""), operator.spark_application) or ""
+
+
+def show(operator, ti) -> None:
+    """Airflow makes a task's links when it ends; this makes them now."""
+    for link in operator.operator_extra_links:
+        if address := link.get_link(operator, ti_key=ti):
+            ti.xcom_push(key=link.xcom_key, value=address)
 
 
 def gate_report(feed: str, run_id: str) -> str:

@@ -12,15 +12,17 @@ Every night at one o'clock where the feed lives: what should its traffic be? Spa
 | `promote_baseline` | one commit puts the candidate in force; running streams take it up within seconds | `baseline/<feed>` |
 
 ## Run it by hand
-*Trigger*, or `POST /api/v2/dags/nightly_baseline.<feed>/dagRuns` with `{"logical_date": null, "conf": {"as_of": "2024-05-01"}}`.
-`as_of` builds the baseline as it would have been on that date; `full` computes all kinds of day, whatever has changed. A baseline
-of an earlier date than the one in force stays a candidate, and nobody can approve it.
+*Trigger*, or `POST /api/v2/dags/nightly_baseline.<feed>/dagRuns` with `{"logical_date": null, "partition_key": "2024-05-01"}`.
+A run's *partition key* is its night's date where the feed lives: the baseline is built as of that date, as it would have been
+then; left empty, as of today. The Param `full` computes all kinds of day, whatever has changed. A baseline of an earlier date than
+the one in force stays a candidate, and nobody can approve it.
 
 ## Past nights
-*Trigger > Backfill*, or `airflow backfill create --dag-id nightly_baseline.<feed> --from-date ... --to-date ...`: each night
+*Trigger > Backfill*, or `airflow backfill create --dag-id nightly_baseline.<feed> --from-date ... --to-date ...`: each partition
 gives the candidate that would have been, from the readings of the dates before it as history holds them now. A backfilled one
 is promoted only where no newer baseline is in force; else it stays a candidate, in `baseline_candidate/<feed>`, and
-`promote_baseline` is skipped. Unpause the DAG first, or the runs wait; `--max-active-runs 1` keeps them in order.
+`promote_baseline` is skipped. The window is of instants: to end with the night of the 3rd, `--to-date 2024-05-03T01:00`. Unpause
+the DAG first, or the runs wait; `--max-active-runs 1` keeps them in order.
 
 ## Who hears of it
 A refused candidate, a failed run, and a run that has promoted nothing five hours after its start (06:00 for the night's own) are
@@ -42,20 +44,13 @@ posted to the webhook `SUNDIAL_ALERT_WEBHOOK`.
 
 import datetime as dt
 
-from airflow.sdk import AsyncCallback, CronTriggerTimetable, DeadlineAlert, DeadlineReference, Param
+from airflow.sdk import AsyncCallback, CronPartitionTimetable, DeadlineAlert, DeadlineReference, Param
 
 from contracts.feeds import Feed, load_feeds
 from dags.alerts import Alert
 from dags.feed_dags import archive, build_check_promote, feed_dag, told_on_failure
 
 IN_TIME = dt.timedelta(hours=5)
-AS_OF = Param(
-    None,
-    type=["string", "null"],
-    format="date",
-    title="As of",
-    description="Build the baseline as it would have been on this date (YYYY-MM-DD). Empty: as of the night of the run.",
-)
 FULL = Param(
     False,
     type="boolean",
@@ -81,14 +76,14 @@ for feed in load_feeds().values():
         feed,
         __doc__,
         ["batch"],
-        schedule=CronTriggerTimetable("0 1 * * *", timezone=feed.timezone, run_immediately=False),
+        schedule=CronPartitionTimetable("0 1 * * *", timezone=feed.timezone, key_format="%Y-%m-%d"),
         dagrun_timeout=dt.timedelta(hours=20),
         deadline=promoted_in_time(feed),
         on_failure_callback=told_on_failure("nightly_baseline", feed),
-        params={"as_of": AS_OF, "full": FULL},
+        params={"full": FULL},
     ):
         archive(feed) >> build_check_promote(
             feed,
-            "--as-of={{ params.as_of or (dag_run.logical_date or dag_run.run_after) | local_date }}",
+            "--as-of={{ dag_run.partition_key or (dag_run.run_after | local_date) }}",
             "{{ '--full' if params.full else '' }}",
         )

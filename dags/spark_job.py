@@ -14,8 +14,9 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import BaseOperatorLink
 
 from contracts.feeds import Feed
+from contracts.spark_history import application_in
 from dags.alerts import WEBHOOK
-from dags.links import Dashboard
+from dags.links import Dashboard, SparkHistory, show
 
 REPO = Path(__file__).resolve().parent.parent
 CONNECTION = "spark_default"
@@ -24,8 +25,10 @@ BATCH_CORES = 4
 DEFAULT_POOL = "default_pool"  # of Airflow; for the jobs that start no Spark session
 LOGGING = f"-Dlog4j2.configurationFile=file:{REPO}/docker/spark/log4j2.properties"
 Afterwards = Callable[[dict], None]
-# Named one by one: what is passed shows in Airflow's "Rendered Templates", so nothing secret may slip in by a prefix.
+# Named one by one: what is passed shows in Airflow's "Rendered Templates", so nothing secret may slip in by a prefix. A driver
+# inherits the rest of its environment, SUNDIAL_KAFKA_PASSWORD included, from the Airflow process that starts it.
 PLATFORM = ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", "SUNDIAL_LAKE", "SUNDIAL_STREAMS", "SUNDIAL_JARS")
+PLATFORM += ("SUNDIAL_KAFKA_USER", "SUNDIAL_KAFKA_CA", "SUNDIAL_SPARK_EVENTS")
 
 
 def _application(job: str) -> str:
@@ -59,13 +62,30 @@ class SparkJob(SparkSubmitOperator):
 
     def __init__(self, *, feed: str, links: tuple[BaseOperatorLink, ...], afterwards: Afterwards | None = None, **task):
         super().__init__(**task)
-        self.feed, self.operator_extra_links, self.afterwards = feed, links, afterwards
+        self.feed, self.operator_extra_links, self.afterwards = feed, (*links, SparkHistory()), afterwards
+        self.spark_application: str | None = None
 
     def execute(self, context):
         self.application_args = [arg for arg in self.application_args or [] if arg]
+        self._ti = context["ti"]
+        show(self, self._ti)
         super().execute(context)
         if self.afterwards:
             self.afterwards(context)
+
+    def _get_hook(self):
+        """The provider's, through which the driver's lines come."""
+        hook = super()._get_hook()
+        relay = hook._process_spark_submit_log
+        hook._process_spark_submit_log = lambda lines: relay(map(self._heard, lines))
+        return hook
+
+    def _heard(self, line: str) -> str:
+        """The line of the driver that names its application makes a link while the job still runs."""
+        if application := application_in(line):
+            self.spark_application = application
+            show(self, self._ti)
+        return line
 
 
 def spark_job(job: str, feed: str, *options: str, links: tuple[BaseOperatorLink, ...] = (Dashboard(),), **task) -> SparkJob:

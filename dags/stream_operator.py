@@ -9,7 +9,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from contracts.feeds import load_feed
 from dags.alerts import tell
-from dags.links import Dashboard
+from dags.links import Dashboard, show
 from dags.spark_job import CONNECTION, stream_command
 from dags.stream_state import StreamState
 from dags.stream_trigger import StreamTrigger
@@ -73,6 +73,7 @@ class StreamOperator(BaseOperator):
             window=self.window.total_seconds(),
             pause=self.pause.total_seconds(),
         )
+        show(self, context["ti"])
         self.defer(trigger=trigger, method_name=self.given_up.__name__)
 
     def given_up(self, context, event: dict):

@@ -73,6 +73,12 @@ class StreamState:
         text, _ = self.printed(self.launched().get("log_offset", 0), TAIL_BYTES)
         return "\n".join(text.splitlines()[-TAIL_LINES:])
 
+    def quiet_for(self) -> float:
+        """Seconds since the driver printed anything. What it says last and long before its end is hardly the reason for it."""
+        with suppress(FileNotFoundError):
+            return max(time.time() - self.log_file.stat().st_mtime, 0.0)
+        return 0.0
+
     def printed(self, since: int, most: int) -> tuple[str, int]:
         """The driver.log from byte `since` on, its last `most` bytes at most, and the log's size."""
         with suppress(FileNotFoundError), self.log_file.open("rb") as log:

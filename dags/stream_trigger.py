@@ -129,8 +129,9 @@ class StreamTrigger(BaseTrigger):
         self._relayed, self._relayed_at = size, time.monotonic()
 
     async def _bring_back(self, illness: str) -> None:
-        last_lines = self.stream.last_lines()
-        self.log.error("%s: %s. The end of %s:\n%s", self.stream.name, illness, self.stream.log_file, last_lines)
+        age = self.stream.quiet_for()
+        last_lines = f"(the end of {self.stream.log_file}, {age:.0f} s old)\n{self.stream.last_lines()}"
+        self.log.error("%s: %s:\n%s", self.stream.name, illness, last_lines)
         now = time.monotonic()
         self._deaths = [*(death for death in self._deaths if death > now - self.window), now]
         await asyncio.to_thread(self.stream.kill, self._judged)

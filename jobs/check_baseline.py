@@ -44,7 +44,7 @@ def main(platform: Platform) -> None:
                 print(f"        {json.dumps(row)}", flush=True)
     if refusing:
         refused = f"gate refused candidate {candidate.version} of {feed.name}, the baseline in force is unchanged"
-        raise JobError(f"{refused}: {'; '.join(refusing)}. Data Docs: {docs}/index.html")
+        raise JobError(f"{refused}: {'; '.join(refusing)}. Data Docs: {docs}/index.html, or the task's link Gate report")
 
 
 def profiled(platform: Platform, feed: Feed, candidate: lake.Commit, in_force: lake.Commit | None) -> pd.DataFrame:

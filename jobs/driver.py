@@ -52,7 +52,7 @@ class Driver:
             holder = json.loads(self._file("driver.json").read_text())
             print(f"ERROR {self.name} runs already, in process {holder['pid']}", file=sys.stderr, flush=True)
             sys.exit(ALREADY_RUNNING)
-        self._write("driver.json", self._who | {"pid": os.getpid(), "started_at": now(), "spark_ui": None})
+        self._write("driver.json", self._who | {"pid": os.getpid(), "started_at": now(), "spark_application": None})
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stopping.set())
         self._beat.start()
@@ -67,10 +67,10 @@ class Driver:
         self._file("stop").unlink(missing_ok=True)
         self._lock.close()
 
-    def serves_at(self, spark_ui: str | None) -> None:
-        """Tells where this driver's Spark UI listens."""
+    def runs_as(self, spark_application: str) -> None:
+        """Tells the id of this driver's Spark application."""
         known = json.loads(self._file("driver.json").read_text())
-        self._write("driver.json", known | {"spark_ui": spark_ui})
+        self._write("driver.json", known | {"spark_application": spark_application})
 
     def report(self, **state) -> None:
         """Changes what the next heartbeat says."""

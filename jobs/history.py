@@ -24,7 +24,7 @@ class Merged:
         dates = sorted(self.rows)
         span = f" of {dates[0]} to {dates[-1]}" if dates else ""
         late = f", late ones of {', '.join(map(str, self.late))}" if self.late else ""
-        return f"{sum(self.rows.values()):,} readings{span}{late}"
+        return f"{sum(self.rows.values()):,} records{span}{late}"
 
 
 def merge(session: SparkSession, table: lake.Table, arrived: DataFrame, note: dict, **options: str) -> Merged:

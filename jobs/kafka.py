@@ -76,7 +76,8 @@ class Ends:
 
     def __init__(self, platform: Platform, topics: list[str]):
         self._platform, self._topics = platform, topics
-        self._admin = AdminClient({"bootstrap.servers": platform.kafka, "log_level": 0})  # the error is raised, not logged
+        quiet = {"log_level": 0}  # the error is raised, not logged
+        self._admin = AdminClient(platform.access.client_options(platform.kafka) | quiet)
 
     def now(self) -> dict[str, int]:
         """The sum of the partitions' end offsets by topic. Raises JobError where the broker does not answer in time."""
@@ -96,7 +97,8 @@ class Ends:
 @contextmanager
 def _consumer(platform: Platform, topic: str) -> Iterator[tuple[Consumer, list[int]]]:
     """A consumer that belongs to no group's business, and the topic's partitions."""
-    consumer = Consumer({"bootstrap.servers": platform.kafka, "group.id": "sundial-archive", "enable.auto.commit": False})
+    options = {"group.id": "sundial-archive", "enable.auto.commit": False}
+    consumer = Consumer(platform.access.client_options(platform.kafka) | options)
     try:
         found = consumer.list_topics(topic, timeout=20).topics[topic]
         if found.error:
@@ -114,7 +116,7 @@ def read_ranges(
     """Exactly the records of those offset ranges, as a batch; with the column `headers` where they are wanted."""
     return (
         spark.read.format("kafka")
-        .option("kafka.bootstrap.servers", platform.kafka)
+        .options(**platform.access.spark_options(platform.kafka))
         .option("subscribe", topic)
         .option("startingOffsets", json.dumps({topic: {str(p): each.start for p, each in ranges.items()}}))
         .option("endingOffsets", json.dumps({topic: {str(p): each.end for p, each in ranges.items()}}))
@@ -128,7 +130,7 @@ def read_stream(spark: SparkSession, feed: Feed, platform: Platform) -> DataFram
     """A feed's topic, live; on its first start from the newest record on, later from the checkpoint."""
     return (
         spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", platform.kafka)
+        .options(**platform.access.spark_options(platform.kafka))
         .option("subscribe", feed.topic)
         .option("startingOffsets", "latest")
         .option("failOnDataLoss", "true")
@@ -140,7 +142,7 @@ def read_stream(spark: SparkSession, feed: Feed, platform: Platform) -> DataFram
 def producer_options(platform: Platform) -> dict[str, str]:
     """Options of the Kafka sink. No linger: a lone record leaves at once, and under load batches form by themselves."""
     return {
-        "kafka.bootstrap.servers": platform.kafka,
+        **platform.access.spark_options(platform.kafka),
         "kafka.acks": "all",
         "kafka.enable.idempotence": "true",
         "kafka.linger.ms": "0",

@@ -47,12 +47,20 @@ def main(platform: Platform) -> None:
         "as_of": built["as_of"],
         "gate": passed,
         "by": options.by if passed else options.approved_by,
-        "reason": "passed the gate" if passed else options.reason,
+        "reason": f"passed the gate{_repaired(platform, feed, run_id)}" if passed else options.reason,
         "at": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         "inputs": built["inputs"],
     }
     _promote(table, candidate, version, built["inputs"], in_force.note["inputs"] if in_force else {}, note)
     print(f"baseline/{feed.table}: version {table.version()} is in force, from candidate {version}", flush=True)
+
+
+def _repaired(platform: Platform, feed: Feed, run_id: str) -> str:
+    """What the run repaired, and why, where it did."""
+    newest = lake.history(platform, feed).commits(100)  # a repair is a matter of hours
+    notes = (commit.note for commit in newest if commit.note.get("run_id") == run_id)
+    repair = next((note for note in notes if "repaired" in note), None)
+    return " after a repair of {} to {}: {}".format(*repair["repaired"], repair["reason"]) if repair else ""
 
 
 def _promote(table: lake.Table, candidate: lake.Table, version: int, wanted: dict, held: dict, note: dict) -> None:

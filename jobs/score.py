@@ -48,7 +48,7 @@ def main(platform: Platform) -> None:
     feed: Feed = options.feed
     with Driver(platform, feed, "score") as driver:
         session = spark.session(driver.name, platform)
-        driver.serves_at(session.sparkContext.uiWebUrl)
+        driver.runs_as(session.sparkContext.applicationId)
         registry = kafka.Registry(platform)
         plan = planned(platform, feed, registry)
         baseline = baseline_of(session, platform, feed, plan)

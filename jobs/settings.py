@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from contracts.feeds import Feed, FeedError, load_feed
+from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
 
 
 class JobError(Exception):
@@ -24,6 +25,8 @@ class Platform:
     lake: str
     streams: str
     jars: str
+    access: KafkaAccess = PLAIN
+    events: str = ""  # folder or URI into which Spark writes what a history server shows; empty: nowhere
 
     @classmethod
     def from_environment(cls) -> "Platform":
@@ -32,12 +35,18 @@ class Platform:
         missing = [variable for variable in names.values() if not os.environ.get(variable)]
         if missing:
             raise JobError(f"not set: {', '.join(missing)}; `sundial env` prints them for the embedded stack")
-        return cls(**{field: os.environ[variable] for field, variable in names.items()})
+        addresses = {field: os.environ[variable] for field, variable in names.items()}
+        return cls(**addresses, access=KafkaAccess.from_environment(), events=os.environ.get("SUNDIAL_SPARK_EVENTS", ""))
 
 
 def submitted() -> bool:
     """Whether spark-submit started this process: master and resources are then its business."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def spark_secret() -> str:
+    """By which the processes of a standalone Spark know each other; empty where they don't ask. Spark's own name for it."""
+    return os.environ.get("_SPARK_AUTH_SECRET", "")
 
 
 def python_workers_are_as_this() -> None:
@@ -77,10 +86,10 @@ def positive(text: str) -> int:
 
 
 def run(job) -> NoReturn:
-    """Runs a job's `main(platform)`; a JobError or FeedError ends it with exit code 1 and its message as the last line."""
+    """Runs a job's `main(platform)`; a JobError, FeedError or AccessError ends it with exit code 1, its message last."""
     try:
         job(Platform.from_environment())
-    except (JobError, FeedError) as error:
+    except (JobError, FeedError, AccessError) as error:
         print(f"ERROR {error}", file=sys.stderr, flush=True)
         sys.exit(1)
     sys.exit(0)

@@ -3,6 +3,7 @@
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from contracts import spark_history
 from jobs import settings
 from jobs.settings import Platform
 
@@ -14,6 +15,8 @@ def session(name: str, platform: Platform, **conf: str) -> SparkSession:
         builder = builder.config(key, value)
     created = builder.getOrCreate()
     created.sparkContext.setLogLevel("WARN")
+    if platform.events:
+        print(spark_history.line(created.sparkContext.applicationId), flush=True)
     return created
 
 
@@ -30,6 +33,10 @@ def _settings(platform: Platform) -> dict[str, str]:
     }
     if not settings.submitted():
         conf["spark.master"] = "local[2]"
+    if platform.events:
+        conf |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": platform.events}
+    if secret := settings.spark_secret():
+        conf["spark.authenticate.secret"] = secret  # masters and workers look into the environment themselves, drivers do not
     if conf.get("spark.master", _submitted_master()).startswith("local"):
         # Driver and executor are one process: nothing of it need be reached from another machine.
         # For the same reason a broadcast gains nothing from being compressed.

@@ -41,10 +41,16 @@ class State:
 
 
 class Live:
-    """Follows the topics of `feeds` into `memory`, and tells `events` of what is new."""
+    """Follows the topics of `feeds` into `memory`, and tells `events` of what is new. `kafka`: a client's basic options."""
 
     def __init__(
-        self, kafka: str, feeds: dict[str, Feed], memory: Memory, events: Events, decoder: Decoder, lookback_seconds: int
+        self,
+        kafka: dict[str, str],
+        feeds: dict[str, Feed],
+        memory: Memory,
+        events: Events,
+        decoder: Decoder,
+        lookback_seconds: int,
     ):
         self.state = State()
         self._memory, self._events, self._decoder = memory, events, decoder
@@ -55,7 +61,7 @@ class Live:
         self._at_end: set[tuple[str, int]] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="live", daemon=True)
-        common = {"bootstrap.servers": kafka, "reconnect.backoff.max.ms": 2000, "logger": librdkafka_log}
+        common = {**kafka, "reconnect.backoff.max.ms": 2000, "logger": librdkafka_log}
         self._admin = AdminClient(common)
         self._consumer = Consumer(
             {

@@ -191,7 +191,8 @@ class StreamInfo(BaseModel):
     batch_id: int | None
     query_started_at: dt.datetime | None
     last_error: str | None
-    spark_ui: str | None
+    spark_application: str | None
+    spark_history: Annotated[str | None, Field(description="Its page at Spark's history server; null: there is none.")]
     health: Annotated[StreamHealth, Field(description="Measured at the broker; null: not known.")]
 
 

@@ -130,7 +130,8 @@ def gate_results(feed: Declared, state: Now, limit: Count = 20) -> list[models.G
 
 @router.get("/api/streams", tags=["state"], summary="State of the running streams")
 def running_streams(state: Now) -> list[models.StreamInfo]:
-    return [models.StreamInfo(**asdict(each)) for each in streams.streams(Path(state.settings.streams), state.now())]
+    found = streams.streams(Path(state.settings.streams), state.now(), state.settings.spark_history)
+    return [models.StreamInfo(**asdict(each)) for each in found]
 
 
 def listened_to(

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
+from contracts.spark_history import HISTORY
+
 REQUIRED = {
     "SUNDIAL_KAFKA": "bootstrap.servers of the brokers, e.g. 127.0.0.1:9092",
     "SUNDIAL_REGISTRY": "the schema registry's Confluent API, e.g. http://127.0.0.1:8081/apis/ccompat/v7",
@@ -23,6 +26,8 @@ class Settings:
     registry: str
     lake: str
     streams: str
+    access: KafkaAccess = PLAIN
+    spark_history: str = ""  # address of Spark's history server, as browsers find it
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")  # names by which browsers may call; others are refused (DNS rebinding)
     lookback_seconds: int = 3600  # how far back the topics are read at start
     readings_per_service: int = 1500
@@ -34,9 +39,14 @@ class Settings:
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
         """Settings from SUNDIAL_*. Raises SettingsError naming every variable at fault."""
         mistakes = [f"{name} is not set: {meaning}" for name, meaning in REQUIRED.items() if not env.get(name)]
-        registry = env.get("SUNDIAL_REGISTRY", "")
-        if registry and (urlsplit(registry).scheme not in ("http", "https") or not urlsplit(registry).netloc):
-            mistakes.append("SUNDIAL_REGISTRY is no http(s) URL")
+        registry, history = env.get("SUNDIAL_REGISTRY", ""), env.get(HISTORY, "")
+        for name, url in (("SUNDIAL_REGISTRY", registry), (HISTORY, history)):
+            if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc):
+                mistakes.append(f"{name} is no http(s) URL")
+        try:
+            access = KafkaAccess.from_environment(env)
+        except AccessError as error:
+            mistakes.append(str(error))
         if mistakes:
             raise SettingsError("\n".join(mistakes))
         hosts = [host.strip() for host in env.get("SUNDIAL_API_HOSTS", "").split(",") if host.strip()]
@@ -45,5 +55,7 @@ class Settings:
             registry=registry.rstrip("/"),
             lake=env["SUNDIAL_LAKE"].rstrip("/"),
             streams=env["SUNDIAL_STREAMS"],
+            access=access,
+            spark_history=history,
             **({"hosts": tuple(hosts)} if hosts else {}),
         )

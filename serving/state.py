@@ -25,7 +25,8 @@ class State:
     def of(cls, settings: Settings, feeds: dict[str, Feed]) -> "State":
         memory = Memory(feeds, settings.readings_per_service, settings.services_per_feed, settings.anomalies_per_feed)
         events = Events(settings.client_queue)
-        live = Live(settings.kafka, feeds, memory, events, Decoder(settings.registry), settings.lookback_seconds)
+        kafka = settings.access.client_options(settings.kafka)
+        live = Live(kafka, feeds, memory, events, Decoder(settings.registry), settings.lookback_seconds)
         return cls(settings, feeds, memory, events, live, Tables(settings.lake))
 
     def services(self, feed: Feed) -> set[str]:

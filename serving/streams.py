@@ -4,6 +4,7 @@ import datetime as dt
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from contracts import spark_history
 from contracts.run_state import RunState, instant, observe_all
 
 
@@ -34,18 +35,20 @@ class Stream:
     batch_id: int | None
     query_started_at: dt.datetime | None
     last_error: str | None
-    spark_ui: str | None
+    spark_application: str | None
+    spark_history: str | None
     health: StreamHealth
 
 
-def streams(root: Path, now: dt.datetime) -> list[Stream]:
-    """Every stream that ever ran here, by name; empty where none did."""
-    return [_stream(each) for each in observe_all(root, now)]
+def streams(root: Path, now: dt.datetime, history: str = "") -> list[Stream]:
+    """Every stream that ever ran here, by name; empty where none did. `history`: address of Spark's history server."""
+    return [_stream(each, history) for each in observe_all(root, now)]
 
 
-def _stream(found: RunState) -> Stream:
+def _stream(found: RunState, history: str) -> Stream:
     feed, _, stream = found.name.partition(".")
     heartbeat = found.heartbeat
+    application = found.driver.get("spark_application")
     return Stream(
         feed=feed,
         stream=stream,
@@ -59,7 +62,8 @@ def _stream(found: RunState) -> Stream:
         batch_id=heartbeat.get("batch_id"),
         query_started_at=instant(heartbeat.get("query_started_at")),
         last_error=heartbeat.get("last_error"),
-        spark_ui=found.driver.get("spark_ui"),
+        spark_application=application,
+        spark_history=spark_history.page(history, application),
         health=_health(heartbeat.get("health")),
     )
 

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from contracts.feeds import Feed, FeedError
+from contracts.kafka_access import AccessError
 from sources.capture import BadRows, CaptureError
 from sources.encoding import EncodingError
 from sources.incidents import IncidentError
@@ -20,7 +21,7 @@ from sources.replay import Report
 from sources.thinning import ThinningError
 from sources.topic import PlatformError
 
-EXPECTED = (CaptureError, EncodingError, FeedError, IncidentError, MomentError, PlatformError, ThinningError)
+EXPECTED = (AccessError, CaptureError, EncodingError, FeedError, IncidentError, MomentError, PlatformError, ThinningError)
 INTERRUPTED = 130  # what a shell reports of a program ended by Ctrl-C
 
 

@@ -9,6 +9,7 @@ from confluent_kafka import KafkaException, Producer
 
 from contracts.avro import subject
 from contracts.feeds import Feed
+from contracts.kafka_access import KafkaAccess
 from sources.encoding import ReadingEncoder
 
 LOOK_UP_SECONDS = 10
@@ -55,7 +56,7 @@ def producer(feed: Feed, kafka: str, linger_ms: int, on_error: Callable) -> Prod
     """A producer that neither loses nor doubles nor reorders; on_error(error, message) hears of each failed delivery."""
     made = Producer(
         {
-            "bootstrap.servers": kafka,
+            **KafkaAccess.from_environment().client_options(kafka),
             "client.id": "sundial-sources",
             "enable.idempotence": True,
             "acks": "all",

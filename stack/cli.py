@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from confluent_kafka import KafkaException
 from rich.console import Console
 from rich.table import Table
 
 from contracts.feeds import FeedError, load_feeds
+from contracts.kafka_access import PLAIN, VARIABLES, AccessError, KafkaAccess
 from sources.replay_command import replay
 from sources.simulate_command import simulate
 from stack.errors import StackError
@@ -44,7 +46,7 @@ def options(
 ) -> None:
     context.obj = Home((home or default_path()).resolve())
     if context.get_parameter_source("home").name == "COMMANDLINE":  # then addresses of another stack do not count
-        for variable in ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY"):
+        for variable in ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", *VARIABLES):
             os.environ.pop(variable, None)
     if context.obj.exists():  # replay and simulate play into this stack, unless told otherwise
         addresses = {"kafka": context.obj.kafka, "registry": context.obj.registry}
@@ -56,7 +58,7 @@ def failures_said() -> Iterator[None]:
     """Report what failed, where its log is and what to do; exit 1."""
     try:
         yield
-    except (StackError, FeedError) as failure:
+    except (StackError, FeedError, AccessError, KafkaException) as failure:
         errors.print(f"[red]error:[/red] {failure}", soft_wrap=True)
         raise typer.Exit(1) from failure
 
@@ -182,17 +184,56 @@ def clean(context: typer.Context) -> None:
     console.print(f"Deleted {home.path}.")
 
 
+def kafka_of(home: Home) -> tuple[str, KafkaAccess]:
+    """The brokers to work on: those of SUNDIAL_KAFKA, with what they ask of a client, or else the embedded one."""
+    if address := os.environ.get("SUNDIAL_KAFKA"):
+        return address, KafkaAccess.from_environment()
+    return home.kafka, PLAIN
+
+
+def registry_of(home: Home) -> str:
+    return os.environ.get("SUNDIAL_REGISTRY") or home.registry
+
+
 @app.command()
-def topics(context: typer.Context, deploy: Annotated[bool, typer.Option(help="Create and change them.")] = False) -> None:
-    """The topics that the feeds declare; with --deploy, make Kafka have them."""
+def topics(
+    context: typer.Context,
+    deploy: Annotated[bool, typer.Option("--deploy", help="Create and change them.")] = False,
+    replication: Annotated[int, typer.Option(min=1, help="Brokers that keep each record of a new topic.")] = 1,
+    with_registry: Annotated[bool, typer.Option("--with-registry", help="Apicurio Registry's topics too.")] = False,
+) -> None:
+    """The topics that the feeds declare; with --deploy, make Kafka (SUNDIAL_KAFKA, or else the embedded one) have them."""
+    from stack import kafka as kafka_
     from stack import topics as topics_
 
     with failures_said():
         feeds = load_feeds().values()
-        for name, topic in topics_.wanted(feeds, 1).items():
+        for name, topic in topics_.wanted(feeds, replication).items():
             console.print(f"{name}  {topic.num_partitions} partitions  {topic.config}")
         if deploy:
-            for change in topics_.deploy(context.obj.kafka, feeds) or ["nothing to change"]:
+            address, as_whom = kafka_of(context.obj)
+            more = kafka_.of_registry(replication) if with_registry else []
+            for change in topics_.deploy(address, feeds, replication, as_whom, more) or ["nothing to change"]:
+                console.print(change)
+
+
+@app.command()
+def access(
+    context: typer.Context,
+    deploy: Annotated[bool, typer.Option("--deploy", help="Set passwords and rules.")] = False,
+) -> None:
+    """Who may do what in a Kafka that asks for passwords; with --deploy, make it so.
+
+    The passwords to set are in KAFKA_<USER>_PASSWORD; SUNDIAL_KAFKA_* name the brokers and the superuser who sets them.
+    """
+    from stack import access as access_
+
+    with failures_said():
+        feeds = load_feeds().values()
+        for rule in access_.wanted(feeds):
+            console.print(access_.said(rule))
+        if deploy:
+            for change in access_.deploy(*kafka_of(context.obj), feeds, os.environ):
                 console.print(change)
 
 
@@ -202,7 +243,7 @@ def register(context: typer.Context) -> None:
     from stack import schemas
 
     with failures_said():
-        for subject, number in schemas.register(context.obj.registry, load_feeds().values()).items():
+        for subject, number in schemas.register(registry_of(context.obj), load_feeds().values()).items():
             console.print(f"{subject}  id {number}")
 
 
@@ -212,7 +253,7 @@ def check(context: typer.Context) -> None:
     from stack import schemas
 
     with failures_said():
-        refused = schemas.incompatible(context.obj.registry, load_feeds().values())
+        refused = schemas.incompatible(registry_of(context.obj), load_feeds().values())
         if refused:
             what = "\n".join(f"{subject}: {reason}" for subject, reason in refused.items())
             raise StackError(what, remedy=schemas.REMEDY)

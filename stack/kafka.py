@@ -3,11 +3,13 @@
 import base64
 import subprocess
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from contracts.kafka_access import PLAIN, KafkaAccess
 from stack import java, process
 from stack.errors import StackError, tail
 from stack.home import HOST, JARS, ROOT, Home
@@ -16,6 +18,7 @@ NAME = "kafka"
 INTERNAL = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
 # The registry would create these with Kafka's default retention and forget every schema after a week.
 FOREVER = ("kafkasql-journal", "kafkasql-snapshots")
+REGISTRY_EVENTS = "registry-events"  # the registry tells it of its changes, and fails where it can't; nobody reads it
 
 
 def properties(home: Home) -> str:
@@ -77,8 +80,8 @@ def part(home: Home) -> process.Part:
     )
 
 
-def admin(bootstrap: str) -> AdminClient:
-    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": 10_000})
+def admin(bootstrap: str, access: KafkaAccess = PLAIN) -> AdminClient:
+    return AdminClient(access.client_options(bootstrap) | {"log_level": 0, "socket.timeout.ms": 10_000})
 
 
 def healthy(home: Home) -> bool:
@@ -101,6 +104,15 @@ def start(home: Home) -> None:
     client = admin(home.kafka)
     missing = [topic for topic in FOREVER if topic not in client.list_topics(timeout=10).topics]
     if missing:
-        topics = [NewTopic(topic, 1, 1, config={"retention.ms": "-1"}) for topic in missing]
-        for future in client.create_topics(topics).values():
+        for future in client.create_topics(forever(missing, replication=1)).values():
             future.result(timeout=30)
+
+
+def of_registry(replication: int) -> list[NewTopic]:
+    """Every topic of a registry that may not make its own."""
+    return [*forever(FOREVER, replication), NewTopic(REGISTRY_EVENTS, 1, replication, config={"retention.ms": "86400000"})]
+
+
+def forever(names: Iterable[str], replication: int) -> list[NewTopic]:
+    """Topics of one partition whose records are never deleted."""
+    return [NewTopic(name, 1, replication, config={"retention.ms": "-1", "cleanup.policy": "delete"}) for name in names]

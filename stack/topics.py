@@ -13,6 +13,7 @@ from confluent_kafka.admin import (
 )
 
 from contracts.feeds import Feed
+from contracts.kafka_access import PLAIN, KafkaAccess
 from stack.errors import StackError
 from stack.kafka import admin
 
@@ -35,10 +36,19 @@ def wanted(feeds: Iterable[Feed], replication: int) -> dict[str, NewTopic]:
     return topics
 
 
-def deploy(bootstrap: str, feeds: Iterable[Feed], replication: int = 1) -> list[str]:
-    """Create missing topics, add partitions and change settings where declarations changed; says what it did."""
-    client = admin(bootstrap)
-    topics = wanted(feeds, replication)
+def deploy(
+    bootstrap: str,
+    feeds: Iterable[Feed],
+    replication: int = 1,
+    access: KafkaAccess = PLAIN,
+    more: Iterable[NewTopic] = (),
+) -> list[str]:
+    """Create missing topics, add partitions and change settings where declarations changed; says what it did.
+
+    `more` are topics beside those of the feeds.
+    """
+    client = admin(bootstrap, access)
+    topics = wanted(feeds, replication) | {topic.topic: topic for topic in more}
     existing = client.list_topics(timeout=10).topics
     changes = create(client, [topic for name, topic in topics.items() if name not in existing])
     for name, topic in topics.items():

@@ -69,11 +69,16 @@ function streamRow(each, elapsed) {
     "li",
     {},
     make("div", { class: "line" }, make("strong", { text: `${each.feed}.${each.stream}` }), make("span", { class: `pill ${each.state}`, text: each.state })),
-    make("p", { class: "quiet", text: [beat, version, each.pid && `pid ${each.pid}`].filter(Boolean).join(" · ") }),
+    make("p", { class: "quiet", text: [beat, version, each.pid && `pid ${each.pid}`].filter(Boolean).join(" · ") }, ...spark(each)),
     make("p", { class: "quiet", text: flow(each.health) }),
   );
   for (const trouble of [each.problem, each.last_error]) if (trouble) row.append(make("p", { class: "trouble", text: trouble }));
   return row;
+}
+
+/** A link to its pages at Spark's history server, where there is one. */
+function spark({ spark_history: page }) {
+  return page ? [" · ", make("a", { href: page, text: "Spark" })] : [];
 }
 
 /** What comes in, what waits and what was bad, in a line. */

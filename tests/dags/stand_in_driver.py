@@ -48,7 +48,9 @@ def driver(arguments: list[str]) -> int:
     with (streams / "starts").open("a") as starts:
         starts.write(f"{os.getpid()} {time.time()}\n")
     now = dt.datetime.now(dt.UTC).isoformat()
-    write(folder / "driver.json", {"pid": os.getpid(), "started_at": now, "feed": feed, "stream": stream, "spark_ui": None})
+    write(
+        folder / "driver.json", {"pid": os.getpid(), "started_at": now, "feed": feed, "stream": stream, "spark_application": None}
+    )
     print("command line:", *arguments, flush=True)
     health = {"lag_records": 7, "stalled_seconds": 1.6} if behave == "stall" else {"lag_records": 0, "stalled_seconds": 0.0}
     state = "swapping" if behave == "swap" else "running"

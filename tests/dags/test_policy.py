@@ -11,8 +11,10 @@ from types import SimpleNamespace
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk.exceptions import AirflowFailException
+from airflow.serialization.encoders import coerce_to_core_timetable
 
 from contracts.feeds import load_feed, load_feeds
+from dags.feed_dags import refuse_unknown_params
 from dags.repair_history import late_ends
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
@@ -94,7 +96,6 @@ def test_params_are_described_and_typed(bag):
     ("dag_id", "name", "right", "wrong"),
     [
         ("supervise_streams", "feeds", [["world-cup"], None], [["nobody"], "service-use", ["service-use", "service-use"]]),
-        ("nightly_baseline.service-use", "as_of", ["2024-05-01", None], ["yesterday", 5]),
         ("repair_history.service-use", "from", ["2024-05-01", None], ["yesterday"]),
         ("rollback_baseline.service-use", "version", [0, 7], [-1, "7", None]),
         ("rollback_baseline.service-use", "reason", ["wrong holiday"], ["", None, "x" * 501]),
@@ -203,16 +204,30 @@ def test_links_lead_to_the_gates_report_and_the_page(bag, monkeypatch):
 
     page = {"Dashboard": "http://127.0.0.1:18000/?feed=road-traffic"}
     report = {"Gate report": "http://127.0.0.1:18000/gate/road-traffic/manual__2026-11-21T01%3A00%3A00%2B00%3A00/"}
-    assert links(dag.get_task("archive")) == page
-    assert links(dag.get_task("check_baseline")) == page | report
+    spark = {"Spark": ""}  # before the driver has said its name
+    assert links(dag.get_task("archive")) == page | spark
+    assert links(dag.get_task("check_baseline")) == page | report | spark
     assert links(dag.get_task("approve")) == report
 
 
-def test_a_night_is_as_of_its_own_date_where_the_feed_lives(bag):
+def test_a_night_is_a_partition_named_by_its_date_where_the_feed_lives(bag):
     dag = bag.dags["nightly_baseline.service-use"]
     one_in_the_morning = dt.datetime(2026, 11, 21, 6, tzinfo=dt.UTC)  # in New York
+    timetable = coerce_to_core_timetable(dag.timetable)  # as the scheduler sees it
+    days = {"earliest": dt.datetime(2026, 10, 31, tzinfo=dt.UTC), "latest": dt.datetime(2026, 11, 2, 12, tzinfo=dt.UTC)}
+    nights = [(info.partition_key, info.partition_date.hour) for info in timetable.iter_partition_dagrun_infos(**days)]
+    assert nights == [("2026-10-31", 5), ("2026-11-01", 6), ("2026-11-02", 6)], "on the first, one o'clock comes twice"
     assert dag.user_defined_filters["local_date"](one_in_the_morning) == "2026-11-21"
     assert dag.user_defined_filters["local_date"](one_in_the_morning - dt.timedelta(hours=2)) == "2026-11-20"
+
+
+def test_a_param_that_a_dag_does_not_have_fails_its_run_for_good(bag):
+    dag = bag.dags["nightly_baseline.service-use"]
+    assert {task._pre_execute_hook for task in dag.tasks} == {refuse_unknown_params}
+    refuse_unknown_params({"dag": dag, "dag_run": SimpleNamespace(conf={"full": True})})
+    refuse_unknown_params({"dag": dag, "dag_run": SimpleNamespace(conf=None)})
+    with pytest.raises(AirflowFailException, match=r"no such Params: as_off; nightly_baseline[.]service-use has full"):
+        refuse_unknown_params({"dag": dag, "dag_run": SimpleNamespace(conf={"full": True, "as_off": "2026-11-21"})})
 
 
 def test_late_readings_start_a_repair(bag):

@@ -6,6 +6,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException
 
 from contracts.feeds import load_feed
+from contracts.spark_history import line
 from dags.feeds_to_run import chosen
 from dags.spark_job import REPO, spark_job, stream_command, stream_environment
 
@@ -25,10 +26,22 @@ def spark_submit(tmp_path, monkeypatch):
     return make
 
 
+class Task:
+    """A running task, as far as links need one."""
+
+    run_id = "r1"
+
+    def __init__(self):
+        self.links = {}
+
+    def xcom_push(self, key, value):
+        self.links[key] = value
+
+
 def test_submits_the_job_with_what_it_needs(spark_submit, tmp_path, monkeypatch):
     monkeypatch.setenv("SUNDIAL_KAFKA", "127.0.0.1:9")
     spark_submit(f"open({str(tmp_path / 'said')!r}, 'w').write('|'.join([*sys.argv[1:], os.environ['PYTHONPATH']]))")
-    spark_job("build_baseline", "world-cup", "", "--run-id=r1").execute({})
+    spark_job("build_baseline", "world-cup", "", "--run-id=r1").execute({"ti": Task()})
     said = (tmp_path / "said").read_text().split("|")
     assert said[-5:] == [str(REPO / "jobs" / "build_baseline.py"), "--feed", "world-cup", "--run-id=r1", str(REPO)]
     assert said[said.index("--master") + 1] == "local[3]"
@@ -38,7 +51,18 @@ def test_submits_the_job_with_what_it_needs(spark_submit, tmp_path, monkeypatch)
 def test_a_failure_ends_with_the_drivers_own_last_lines(spark_submit, capfd):
     spark_submit("print('expectation spread_is_positive failed: 3 rows, e.g. web 07:10', file=sys.stderr); sys.exit(1)")
     with pytest.raises(AirflowException, match=r"Error code is: 1\.(.|\n)*expectation spread_is_positive failed: 3 rows"):
-        spark_job("check_baseline", "world-cup").execute({})
+        spark_job("check_baseline", "world-cup").execute({"ti": Task()})
+
+
+def test_links_are_there_while_the_job_runs_and_that_to_spark_when_it_has_said_its_name(spark_submit, monkeypatch):
+    monkeypatch.setenv("SUNDIAL_API", "http://sundial")
+    spark_submit(f"print({line('local-1700000000000')!r})")
+    without, task = Task(), Task()
+    spark_job("archive", "world-cup").execute({"ti": without})
+    assert without.links == {"_link_Dashboard": "http://sundial/?feed=world-cup"}, "no history server here"
+    monkeypatch.setenv("SUNDIAL_SPARK_HISTORY", "http://history:18080/")
+    spark_job("archive", "world-cup").execute({"ti": task})
+    assert task.links["_link_SparkHistory"] == "http://history:18080/history/local-1700000000000/"
 
 
 def test_the_master_is_the_connections_alone(monkeypatch):
@@ -60,6 +84,20 @@ def test_airflows_own_settings_stay_out_of_what_outlives_it(monkeypatch):
 def test_no_secret_rides_along_into_rendered_templates(monkeypatch):
     monkeypatch.setenv("SUNDIAL_KAFKA_PASSWORD", "hush")
     assert "hush" not in str(spark_job("archive", "world-cup").env_vars)
+
+
+def test_kafkas_password_reaches_the_driver_by_its_environment_alone(spark_submit, tmp_path, monkeypatch, capfd):
+    for name, value in (("USER", "batch"), ("PASSWORD", "hush"), ("CA", "/ca.crt")):
+        monkeypatch.setenv(f"SUNDIAL_KAFKA_{name}", value)
+    names = "SUNDIAL_KAFKA_USER", "SUNDIAL_KAFKA_PASSWORD", "SUNDIAL_KAFKA_CA"
+    spark_submit(f"open({str(tmp_path / 'said')!r}, 'w').write('|'.join([' '.join(sys.argv), *map(os.environ.get, {names})]))")
+    job = spark_job("archive", "world-cup", "--run-id=r1")
+    job.execute({"ti": Task()})
+    command, *environment = (tmp_path / "said").read_text().split("|")
+    assert environment == ["batch", "hush", "/ca.crt"]
+    assert "hush" not in command + str({name: getattr(job, name) for name in job.template_fields}) + "".join(capfd.readouterr())
+    assert stream_environment()["SUNDIAL_KAFKA_PASSWORD"] == "hush"
+    assert "hush" not in " ".join(stream_command("score", load_feed("world-cup")))
 
 
 def test_feeds_come_from_the_run_or_the_installation_or_the_default():

@@ -64,12 +64,13 @@ class Story:
         holidays = set(FEED.holiday_dates(dt.date(2020, 1, 1), dt.date(2035, 12, 31)))
         self.verifier = Verifier(self.home.kafka, self.home.lake, ends(self.home), holidays)
 
-    def nightly(self, **conf) -> str:
-        return self.trigger(NIGHTLY, **conf)
+    def nightly(self, as_of: str) -> str:
+        return self.trigger(NIGHTLY, partition=as_of)
 
-    def trigger(self, dag: str, **conf) -> str:
+    def trigger(self, dag: str, partition: str | None = None, **conf) -> str:
         """Triggers a run and waits for its success; raises StackError when a task fails. The run's id."""
-        run = self.api.call("POST", f"dags/{dag}/dagRuns", json={"logical_date": None, "conf": conf})["dag_run_id"]
+        what = {"logical_date": None, "partition_key": partition, "conf": conf}
+        run = self.api.call("POST", f"dags/{dag}/dagRuns", json=what)["dag_run_id"]
         self.api.watch(dag, run, print, 600)
         return run
 

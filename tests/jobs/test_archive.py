@@ -64,7 +64,7 @@ def test_late_dates_stand_in_the_commits_note(run_job, live_platform, broker, fe
     second, first = lake.history(live_platform, feed).commits()
     assert (first.note["rows"], first.note["late"]) == ({"2026-11-19": 1, "2026-11-20": 1}, [])
     assert (second.note["rows"], second.note["late"]) == ({"2026-11-19": 1, "2026-11-20": 1}, ["2026-11-19"])
-    assert "2 readings of 2026-11-19 to 2026-11-20, late ones of 2026-11-19" in capsys.readouterr().out
+    assert "2 records of 2026-11-19 to 2026-11-20, late ones of 2026-11-19" in capsys.readouterr().out
 
 
 def test_a_backlog_is_archived_in_steps_that_each_commit(spark, run_job, live_platform, broker, feed, capsys, monkeypatch):

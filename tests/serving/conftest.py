@@ -68,7 +68,7 @@ def drive(run_state, feed) -> Iterator[Callable[..., None]]:
                 "started_at": started.isoformat(),
                 "feed": feed.name,
                 "stream": "score",
-                "spark_ui": None,
+                "spark_application": "local-1",
             }
             (folder / "driver.json").write_text(json.dumps(driver))
             heartbeat = {"state": "running", "baseline_version": 1, "batch_id": 7, "last_error": None}

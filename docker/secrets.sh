@@ -1,0 +1,60 @@
+#!/bin/sh
+# Makes, once, all that docker-compose.yml must be told and nobody may know: passwords and keys into .env, a certificate authority
+# and the brokers' certificates into .secrets/. What is there already stays. Needs openssl.
+#   docker/secrets.sh [FOLDER]     for another folder than the repository's own
+set -eu
+umask 077
+cd "${1:-$(dirname "$0")/..}"
+mkdir -p .secrets
+touch .env
+chmod 600 .env
+chmod 700 .secrets
+
+random() { openssl rand -hex 24; }
+
+quietly() { # COMMAND...: its words only where it fails
+  said=$("$@" 2>&1) || { echo "$said" >&2; exit 1; }
+}
+
+setting() { # NAME VALUE: into .env, unless there is one
+  grep -q "^$1=" .env || printf '%s=%s\n' "$1" "$2" >>.env
+}
+
+# Containers run as whoever calls this, so that keys need be readable by their owner only. Root's become somebody else's.
+user=$(id -u) group=$(id -g)
+if [ "$user" = 0 ]; then user=10001 group=10001; fi
+setting SUNDIAL_UID "$user"
+setting SUNDIAL_GID "$group"
+
+setting KAFKA_CLUSTER_ID "$(openssl rand -base64 16 | tr '+/' '-_' | tr -d =)"
+for name in ADMIN STREAMS BATCH SERVING SOURCES REGISTRY; do setting "KAFKA_${name}_PASSWORD" "$(random)"; done
+setting POSTGRES_PASSWORD "$(random)"
+setting AIRFLOW_PASSWORD "$(random)"
+setting AIRFLOW_FERNET_KEY "$(openssl rand -base64 32 | tr '+/' '-_')"
+setting AIRFLOW_API_SECRET "$(random)"
+setting AIRFLOW_JWT_SECRET "$(openssl rand -hex 64)"
+setting SPARK_SECRET "$(random)"
+setting GRAFANA_PASSWORD "$(random)"
+
+cd .secrets
+if [ ! -e ca.key ]; then
+  printf '%s\n' '[req]' distinguished_name=name x509_extensions=authority prompt=no '[name]' 'CN=Sundial CA' \
+    '[authority]' basicConstraints=critical,CA:TRUE keyUsage=critical,keyCertSign,cRLSign subjectKeyIdentifier=hash >ca.conf
+  quietly openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -config ca.conf -days 3650 -keyout ca.key -out ca.crt
+  rm ca.conf
+fi
+for broker in kafka-1 kafka-2 kafka-3; do
+  if [ -e "$broker/broker.pem" ]; then continue; fi
+  mkdir -p "$broker"
+  quietly openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+    -keyout "$broker/key" -out "$broker/request" -subj "/CN=$broker"
+  printf 'subjectAltName=DNS:%s,DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n' "$broker" >"$broker/extensions"
+  quietly openssl x509 -req -in "$broker/request" -CA ca.crt -CAkey ca.key -days 730 \
+    -CAcreateserial -extfile "$broker/extensions" -out "$broker/crt"
+  cat "$broker/key" "$broker/crt" >"$broker/broker.pem"
+  cp ca.crt "$broker/ca.crt"
+  rm "$broker/key" "$broker/crt" "$broker/request" "$broker/extensions"
+done
+chmod 644 ca.crt
+if [ "$(id -u)" = 0 ]; then chown -R "$user:$group" kafka-*; fi
+echo "secrets are in $(cd .. && pwd)/.env and .secrets; keep .secrets/ca.key elsewhere: only a new certificate needs it"
