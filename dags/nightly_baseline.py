@@ -14,8 +14,8 @@ Every night at one o'clock where the feed lives: what should its traffic be? Spa
 ## Run it by hand
 *Trigger*, or `POST /api/v2/dags/nightly_baseline.<feed>/dagRuns` with `{"logical_date": null, "partition_key": "2024-05-01"}`.
 A run's *partition key* is its night's date where the feed lives: the baseline is built as of that date, as it would have been
-then; left empty, as of today. The Param `full` computes all kinds of day, whatever has changed. A baseline of an earlier date than
-the one in force stays a candidate, and nobody can approve it.
+then; left empty, as of today. The Param `full` computes all kinds of day, whatever has changed. A baseline of an earlier date
+than the one in force stays a candidate, and nobody can approve it.
 
 ## Past nights
 *Trigger > Backfill*, or `airflow backfill create --dag-id nightly_baseline.<feed> --from-date ... --to-date ...`: each partition
