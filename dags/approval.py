@@ -9,7 +9,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from contracts.feeds import Feed, load_feed
 from dags.lake_notes import Refusal, refusal, superseded
-from dags.links import GateReport, gate_report
+from dags.links import GateReport, dashboard, gate_report
 
 REASON = Param(
     "",
@@ -39,7 +39,7 @@ class CandidateApproval(ApprovalOperator):
         refused = refusal(feed, context["run_id"])
         if refused is None:
             raise AirflowSkipException("the gate refused nothing in this run")
-        if newer := superseded(feed, refused.candidate_version):
+        if newer := superseded(feed, refused):
             raise AirflowFailException(
                 f"nothing to approve: the baseline in force is as of {newer}, this candidate of an earlier night"
             )
@@ -62,10 +62,22 @@ def question(feed: Feed, run_id: str, refused: Refusal) -> str:
     lines = [f"Candidate {refused.candidate_version} failed:", ""]
     for each in refused.expectations:
         lines.append(f"- **{each['notes']}** `{each['expectation']}`, observed {each['observed']}")
-        lines += [f"  - `{row}`" for row in each["sample"]]
+        lines += [f"  - `{row}`{_seen_at(feed, refused.as_of, row)}" for row in each["sample"]]
     return "\n".join(
         [*lines, "", f"Data Docs: {gate_report(feed.name, run_id)}", "", "Until you approve, the baseline in force stays."]
     )
+
+
+def _seen_at(feed: Feed, as_of: dt.date, row: dict) -> str:
+    """Where a row at fault is of a service, a link to its chart on the newest day of that kind (Markdown)."""
+    service = row.get("ServiceName")
+    if not service:
+        return ""
+    kind = row.get("DayType")
+    days = (as_of - dt.timedelta(days=back) for back in range(1, 29))
+    day = next((day for day in days if kind is None or feed.day_type(day) == kind), as_of - dt.timedelta(days=1))
+    noon = dt.datetime.combine(day, dt.time(12), feed.zone).astimezone(dt.UTC)
+    return f" [chart]({dashboard(feed.name, service=service, at=noon.isoformat())})"
 
 
 def approved_by(ti, task_id: str) -> str:

@@ -10,11 +10,11 @@ from contracts.feeds import Feed
 
 @dataclass(frozen=True)
 class Refusal:
-    """A candidate that the gate refused: its version, the failed expectations, and where the Data Docs are."""
+    """A candidate that the gate refused: its version, the date that it is as of, and the failed expectations."""
 
     candidate_version: int
+    as_of: dt.date
     expectations: list[dict]
-    docs_path: str
 
 
 def refusal(feed: Feed, run_id: str) -> Refusal | None:
@@ -29,7 +29,8 @@ def refusal(feed: Feed, run_id: str) -> Refusal | None:
     if not judged or judged[0]["Success"]:
         return None
     failed = [each for each in json.loads(judged[0]["Results"]) if not each["success"] and each["severity"] == "critical"]
-    return Refusal(judged[0]["CandidateVersion"], failed, judged[0]["DocsPath"])
+    version = judged[0]["CandidateVersion"]
+    return Refusal(version, dt.date.fromisoformat(_as_of(feed, version)), failed)
 
 
 def late_dates(feed: Feed, run_id: str) -> list[str]:
@@ -50,11 +51,14 @@ def promoted(feed: Feed, run_id: str) -> bool:
     return any(note.get("run_id") == run_id for _, note in _notes(f"baseline/{feed.table}"))
 
 
-def superseded(feed: Feed, candidate_version: int) -> str | None:
-    """The date that the baseline in force is as of, where that is later than the candidate's; else None."""
-    as_of = next(note["as_of"] for version, note in _notes(f"baseline_candidate/{feed.table}") if version == candidate_version)
+def superseded(feed: Feed, refused: Refusal) -> str | None:
+    """The date that the baseline in force is as of, where that is later than the refused candidate's; else None."""
     in_force = next((note["as_of"] for _, note in _notes(f"baseline/{feed.table}") if "as_of" in note), "")
-    return in_force if in_force > as_of else None
+    return in_force if in_force > refused.as_of.isoformat() else None
+
+
+def _as_of(feed: Feed, candidate_version: int) -> str:
+    return next(note["as_of"] for version, note in _notes(f"baseline_candidate/{feed.table}") if version == candidate_version)
 
 
 def _notes(name: str) -> list[tuple[int, dict]]:

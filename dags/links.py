@@ -1,7 +1,7 @@
 """Links beside a task in Airflow's UI: where what it worked on is seen."""
 
 import os
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from airflow.sdk import BaseOperatorLink
 
@@ -14,7 +14,7 @@ class Dashboard(BaseOperatorLink):
     name = "Dashboard"
 
     def get_link(self, operator, *, ti_key) -> str:
-        return f"{_serving()}/?feed={quote(operator.feed)}" if _serving() else ""
+        return dashboard(operator.feed) if _serving() else ""
 
 
 class GateReport(BaseOperatorLink):
@@ -40,6 +40,11 @@ def show(operator, ti) -> None:
     for link in operator.operator_extra_links:
         if address := link.get_link(operator, ti_key=ti):
             ti.xcom_push(key=link.xcom_key, value=address)
+
+
+def dashboard(feed: str, **choice: str) -> str:
+    """The page at a feed; `service` and `at` (an instant, ISO 8601) choose what its chart shows."""
+    return f"{_serving()}/?{urlencode({'feed': feed, **choice})}"
 
 
 def gate_report(feed: str, run_id: str) -> str:

@@ -61,7 +61,7 @@ class ServiceInfo(BaseModel):
 
 
 class Point(BaseModel):
-    """A reading beside what was expected when it was scored."""
+    """A reading beside what was expected when it was scored; one that only history holds, beside what is expected by now."""
 
     at: At
     value: Annotated[int, Field(description="The reading, requests in the interval.")]
@@ -69,7 +69,7 @@ class Point(BaseModel):
     low: Low
     high: High
     pct: Percent
-    anomalous: bool
+    anomalous: Annotated[bool | None, Field(description="Whether it broke the rule; null: from history, which does not know.")]
     baseline_version: Version
 
 
@@ -89,11 +89,13 @@ class Series(BaseModel):
     timezone: str
     start: Annotated[dt.datetime, Field(description="Start of the window, UTC.")]
     end: Annotated[
-        dt.datetime, Field(description="End of the readings' window: now, or the newest reading of a feed that lies in the past.")
+        dt.datetime,
+        Field(description="End of the readings' window: as asked for, now, or the newest reading of a replay."),
     ]
     until: Annotated[dt.datetime, Field(description="How far ahead `expected` looks, UTC.")]
     live: Annotated[
-        bool, Field(description="Whether the window ends now. False: the feed's newest reading is older than the window.")
+        bool,
+        Field(description="Whether the window ends now. False: another was asked for, or the feed's newest reading is older."),
     ]
     points: Annotated[list[Point], Field(description="Readings in the window, oldest first.")]
     expected: Annotated[

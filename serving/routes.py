@@ -1,5 +1,6 @@
 """The HTTP API."""
 
+import datetime as dt
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import AwareDatetime
 
 from contracts.feeds import Feed
 from serving import data_docs, models, series, streams
@@ -89,17 +91,21 @@ def one_series(
     feed: Declared,
     service: str,
     state: Now,
-    minutes: Annotated[int, Query(ge=1, le=43_200, description="Length of the window that ends now, minutes.")] = 60,
+    minutes: Annotated[int, Query(ge=1, le=43_200, description="Length of the window, minutes.")] = 60,
+    at: Annotated[
+        AwareDatetime | None,
+        Query(description="An instant that the window lies around, with its offset; left out: the window ends now."),
+    ] = None,
 ) -> models.Series:
     known_service(state, feed, service)
     longest = state.settings.readings_per_service * feed.interval_seconds // 60
     if minutes > longest:
         detail = f"minutes is {minutes}; at {feed.interval_seconds} s a reading, serving holds {longest} minutes."
         raise ProblemError(422, "window-too-long", "The window is too long", detail, f"Ask for at most {longest} minutes.")
-    newest, now = state.memory.newest_at(feed.name), state.now()
-    start, _, _ = series.window(newest, now, minutes)
-    readings = state.memory.readings(feed.name, service, int(start.timestamp() * 1000))
-    return series.series(feed, service, readings, lambda day: state.tables.arrays(feed, service, day), newest, now, minutes)
+    shown = series.window(feed, state.memory.newest_at(feed.name), state.now(), minutes, at and at.astimezone(dt.UTC))
+    readings = state.memory.readings(feed.name, service, int(shown.start.timestamp() * 1000))
+    archived = state.tables.readings(feed, service, shown.start, shown.end) if at else {}
+    return series.series(feed, service, shown, readings, archived, lambda day: state.tables.arrays(feed, service, day))
 
 
 @router.get("/api/feeds/{feed}/anomalies", tags=["feeds"], summary="Latest anomalies, newest first", responses=NOT_FOUND)

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from contracts.feeds import Feed
 from serving.band import band
@@ -12,22 +13,41 @@ from serving.tables import Arrays
 ArraysOfDay = Callable[[int], Arrays | None]  # day type to the service's baseline
 
 
-def window(newest: int | None, now: dt.datetime, minutes: int) -> tuple[dt.datetime, dt.datetime, bool]:
-    """Start and end of the window, and whether it ends now. A feed that lies in the past (a replay) is shown where it is."""
+@dataclass(frozen=True)
+class Window:
+    """From start to end there may be readings, from end to until there are none yet. Live: it ends now, and moves on."""
+
+    start: dt.datetime
+    end: dt.datetime
+    until: dt.datetime
+    live: bool
+
+
+def window(feed: Feed, newest: int | None, now: dt.datetime, minutes: int, at: dt.datetime | None = None) -> Window:
+    """The window that ends now, a quarter of it lying ahead; or the one around `at`, three quarters before it.
+
+    Without `at`, a feed that lies in the past (a replay) is shown where it is.
+    """
     span = dt.timedelta(minutes=minutes)
-    if newest is None or instant(newest) >= now - span:
-        return now - span, now, True
-    return instant(newest) - span, instant(newest), False
+    ahead = max(span / 4, dt.timedelta(seconds=2 * feed.interval_seconds))
+    if at is not None:
+        return Window(at - span * 3 / 4, at + ahead, at + ahead, live=False)
+    live = newest is None or instant(newest) >= now - span
+    end = now if live else instant(newest)
+    return Window(end - span, end, end + ahead, live)
 
 
 def series(
-    feed: Feed, service: str, readings: list[Reading], arrays: ArraysOfDay, newest: int | None, now: dt.datetime, minutes: int
+    feed: Feed, service: str, shown: Window, readings: list[Reading], archived: dict[int, int], arrays: ArraysOfDay
 ) -> Series:
-    """Everything the chart of one service shows; a quarter of the window lies ahead."""
-    start, end, live = window(newest, now, minutes)
-    shown = [each for each in readings if instant(each.at) >= start]
-    until = end + max(dt.timedelta(minutes=minutes) / 4, dt.timedelta(seconds=2 * feed.interval_seconds))
-    read = {each.at // (1000 * feed.interval_seconds) for each in shown}
+    """Everything the chart of one service shows. `archived`: value by epoch milliseconds of what history holds of the window."""
+    start, end, until = shown.start, shown.end, shown.until
+    interval = 1000 * feed.interval_seconds
+    judged = {each.at: point(feed, each) for each in readings if start <= instant(each.at) <= end}
+    wanted = dict(expected(feed, arrays, start, until))
+    others = {at: unjudged(at, value, wanted.get(at // interval)) for at, value in archived.items() if at not in judged}
+    points = [each for _, each in sorted((judged | others).items())]
+    read = {at // interval for at in judged.keys() | others.keys()}
     return Series(
         feed=feed.name,
         service=service,
@@ -36,9 +56,9 @@ def series(
         start=start,
         end=end,
         until=until,
-        live=live,
-        points=[point(feed, each) for each in shown],
-        expected=[each for number, each in expected(feed, arrays, start, until) if number not in read],
+        live=shown.live,
+        points=points,
+        expected=[each for number, each in wanted.items() if number not in read],
     )
 
 
@@ -54,6 +74,12 @@ def point(feed: Feed, reading: Reading) -> Point:
         anomalous=reading.anomalous,
         baseline_version=reading.baseline_version,
     )
+
+
+def unjudged(at: int, value: int, wanted: ExpectedPoint | None) -> Point:
+    """A reading that memory no longer holds, beside what the baseline in force expects of its interval."""
+    beside = {name: getattr(wanted, name, None) for name in ("expected", "low", "high")}
+    return Point(at=instant(at), value=value, **beside, pct=None, anomalous=None, baseline_version=None)
 
 
 def expected(feed: Feed, arrays: ArraysOfDay, start: dt.datetime, until: dt.datetime) -> Iterator[tuple[int, ExpectedPoint]]:

@@ -42,7 +42,7 @@ class GateResult:
 
 
 class Tables:
-    """Reads `<lake>/baseline/<feed>` and `<lake>/gate_results`. Safe to call from several threads."""
+    """Reads `<lake>/baseline/<feed>`, `<lake>/history/<feed>` and `<lake>/gate_results`. Safe to call from several threads."""
 
     def __init__(self, lake: str):
         self._lake = lake
@@ -84,6 +84,18 @@ class Tables:
             while len(self._arrays) > CACHED_ARRAYS:
                 self._arrays.popitem(last=False)
         return arrays
+
+    def readings(self, feed: Feed, service: str, start: dt.datetime, end: dt.datetime) -> dict[int, int]:
+        """What history holds of a service from start to end: value by epoch milliseconds, in order of time."""
+        table = self._open(f"history/{feed.table}")
+        if table is None:
+            return {}
+        days = [each.astimezone(feed.zone).date() for each in (start, end)]
+        within = (ds.field("Date") >= days[0]) & (ds.field("Date") <= days[1])  # other dates' files are not opened
+        within &= (ds.field("ServiceName") == service) & (ds.field("Timestamp") >= start) & (ds.field("Timestamp") <= end)
+        rows = table.to_pyarrow_dataset().to_table(columns=["Timestamp", "Value"], filter=within).sort_by("Timestamp")
+        times = rows.column("Timestamp").cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()
+        return dict(zip(times, rows.column("Value").to_pylist(), strict=True))
 
     def gate_results(self, feed: Feed, limit: int) -> list[GateResult]:
         """Newest first."""

@@ -11,7 +11,7 @@ const SHOWN_ANOMALIES = 100;
 const SHOWN_GATE_RESULTS = 10;
 
 const chart = new Chart(byId("chart"));
-const now = { feeds: [], feed: null, services: [], service: null, minutes: null, series: null, anomalies: [], streams: [], streamsAt: 0 };
+const now = { feeds: [], feed: null, services: [], service: null, minutes: null, at: null, series: null, anomalies: [], streams: [], streamsAt: 0 };
 let source = null; // the open EventSource
 let loading = new AbortController(); // ends the requests of a choice that was left
 
@@ -33,21 +33,23 @@ async function start() {
   const asked = new URLSearchParams(location.search);
   const busiest = [...now.feeds].sort((a, b) => (b.newest_at ?? "").localeCompare(a.newest_at ?? "") || b.services - a.services)[0];
   const feed = now.feeds.find((each) => each.name === asked.get("feed")) ?? busiest;
-  await choose({ feed, service: asked.get("service"), minutes: Number(asked.get("minutes")) }, "replace");
+  const at = Date.parse(asked.get("at")) ? asked.get("at") : null;
+  await choose({ feed, service: asked.get("service"), minutes: Number(asked.get("minutes")), at }, "replace");
 }
 
 /** Changes the choice, the URL (push, replace or keep) and everything that follows from it. */
-async function choose({ feed = now.feed, service = now.service, minutes = now.minutes }, url = "push") {
+async function choose({ feed = now.feed, service = now.service, minutes = now.minutes, at = now.at }, url = "push") {
   loading.abort();
   loading = new AbortController();
   source?.close();
   now.feed = feed;
+  now.at = at;
   now.minutes = windows(feed).includes(minutes) ? minutes : windows(feed)[1];
   const [services, list] = await Promise.all([get(path("/services"), loading.signal), get(path(`/anomalies?limit=${SHOWN_ANOMALIES}`), loading.signal)]);
   now.services = services.map((each) => each.name);
   now.anomalies = list;
   now.service = now.services.includes(service) ? service : (list[0]?.service ?? now.services[0] ?? null);
-  const query = new URLSearchParams({ feed: feed.name, ...(now.service !== null && { service: now.service }), minutes: now.minutes });
+  const query = new URLSearchParams({ feed: feed.name, ...(now.service !== null && { service: now.service }), minutes: now.minutes, ...(at && { at }) });
   if (url !== "keep") history[url === "push" ? "pushState" : "replaceState"](null, "", `?${query}`);
   selectors();
   drawAnomalies();
@@ -71,14 +73,15 @@ async function loadSeries(anew) {
   document.title = `${now.service ?? now.feed.name} · Sundial`;
   byId("chart-note").textContent = `${now.feed.description}. ${panels.ruleInWords(now.feed.rule)}.`;
   byId("key").hidden = now.service === null;
+  panels.instant(now.at, now.feed);
   if (now.service === null) {
     chart.show(null);
     byId("figures").replaceChildren();
     empty(byId("chart-empty"), `No reading and no baseline of ${now.feed.name} yet. Start its stream and send it readings:`, `sundial replay FILE --feed ${now.feed.name}`);
     return;
   }
-  const query = `/services/${encodeURIComponent(now.service)}/series?minutes=${now.minutes}`;
-  now.series = await get(path(query), loading.signal);
+  const query = new URLSearchParams({ minutes: now.minutes, ...(now.at && { at: now.at }) });
+  now.series = await get(path(`/services/${encodeURIComponent(now.service)}/series?${query}`), loading.signal);
   const nothing = !now.series.points.length && !now.series.expected.length;
   empty(byId("chart-empty"), nothing ? "No reading in this window, and no baseline that expects one. Choose a longer window, or send readings:" : null, nothing ? `sundial replay FILE --feed ${now.feed.name}` : null);
   if (anew || !chart.plot) chart.show(nothing ? null : now.series);
@@ -99,7 +102,10 @@ async function loadState() {
   byId("problem").textContent = kafka ?? "";
 }
 
-const drawAnomalies = () => panels.anomalies(now.anomalies, now.feed, now.service, (service) => run(choose({ service })));
+const drawAnomalies = () => panels.anomalies(now.anomalies, now.feed, now.service, ({ service, at }) => run(choose({ service, at: shown(at) ? now.at : at })));
+
+/** Whether the chart's window reaches to that instant already. */
+const shown = (at) => now.series !== null && Date.parse(now.series.start) <= Date.parse(at) && Date.parse(at) <= Date.parse(now.series.end);
 
 /** Follows the choice: new readings into the chart, new anomalies into the list. */
 function follow() {
@@ -118,7 +124,7 @@ function follow() {
 }
 
 function takePoint(point) {
-  if (!now.series || point.service !== now.service) return;
+  if (!now.series || now.at || point.service !== now.service) return;
   const { points, expected } = now.series;
   const at = Date.parse(point.at);
   let place = points.length;
@@ -182,9 +188,10 @@ async function run(load) {
 }
 
 byId("choice").addEventListener("submit", (event) => event.preventDefault());
-byId("feed").addEventListener("change", (event) => run(choose({ feed: now.feeds.find((each) => each.name === event.target.value), service: null, minutes: null })));
+byId("feed").addEventListener("change", (event) => run(choose({ feed: now.feeds.find((each) => each.name === event.target.value), service: null, minutes: null, at: null })));
 byId("service").addEventListener("change", (event) => run(choose({ service: event.target.value })));
 byId("window").addEventListener("change", (event) => run(choose({ minutes: Number(event.target.value) })));
+byId("to-now").addEventListener("click", () => run(choose({ at: null })));
 addEventListener("popstate", () => run(start()));
 setInterval(() => panels.streams(now.streams, (Date.now() - now.streamsAt) / 1000), 1000);
 setInterval(() => !document.hidden && run(now.feed ? loadState() : start()), STATE_SECONDS * 1000);

@@ -31,7 +31,13 @@ export function figures(series) {
   );
 }
 
-/** Rows of anomalies, newest first; choosing one calls `choose` with its service. */
+/** Says that the chart lies around an instant instead of now. */
+export function instant(at, feed) {
+  byId("instant").hidden = !at;
+  if (at) byId("instant-text").textContent = `Around ${clock(feed.timezone).dated(at)}.`;
+}
+
+/** Rows of anomalies, newest first; choosing one calls `choose` with it. */
 export function anomalies(list, feed, selected, choose) {
   const zone = clock(feed.timezone);
   byId("zone").textContent = feed.timezone === "UTC" ? "Time (UTC)" : `Time (${feed.timezone})`;
@@ -42,7 +48,7 @@ export function anomalies(list, feed, selected, choose) {
 function anomalyRow(each, zone, timezone, selected, choose) {
   const when = make("td", { class: "when" }, make("time", { datetime: each.at, text: zone.full(each.at) }));
   if (timezone !== "UTC") when.append(make("span", { class: "quiet utc", text: `${utc.time(each.at)} UTC` }));
-  const button = make("button", { type: "button", class: "link", text: each.service, title: "Show this service" });
+  const button = make("button", { type: "button", class: "link", text: each.service, title: "Show this service then" });
   const row = make(
     "tr",
     { class: each.service === selected ? "selected" : null },
@@ -52,7 +58,7 @@ function anomalyRow(each, zone, timezone, selected, choose) {
     make("td", { class: "number wanted", text: count(each.expected) }),
     make("td", { class: `number off ${each.value > each.expected ? "over" : "under"}`, text: offBy(each.pct), title: `${count(each.pct)} % of expected` }),
   );
-  row.addEventListener("click", () => choose(each.service));
+  row.addEventListener("click", () => choose(each));
   return row;
 }
 

@@ -88,6 +88,22 @@ def test_a_service_of_the_baseline_alone_has_an_expectation(client, feed, lake):
     assert len(found["expected"]) in (75, 76)
 
 
+def test_the_window_lies_around_the_instant_that_is_asked_for(client, feed, lake):
+    world.promote(lake, feed, {"a": 10.0})
+    at = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
+    world.archive(lake, feed, {("a", at): 40, ("a", at - dt.timedelta(minutes=46)): 1})
+    query = {"minutes": 60, "at": "2026-07-01T14:00:00+02:00"}
+    found = client.get(f"/api/feeds/{feed.name}/services/a/series", params=query).json()
+    assert (found["start"], found["end"], found["live"]) == ("2026-07-01T11:15:00Z", "2026-07-01T12:15:00Z", False)
+    [point] = found["points"]
+    expected = pytest.approx(world.shape(8 * 360, feed.slots, 10.0))  # eight o'clock in New York
+    assert (point["at"], point["value"], point["anomalous"], point["expected"]) == ("2026-07-01T12:00:00Z", 40, None, expected)
+    assert len(found["expected"]) == 360
+    for wrong in ("yesterday", "2026-07-01T14:00:00"):
+        path = f"/api/feeds/{feed.name}/services/a/series?at={wrong}"
+        assert "at" in problem(client.get(path), 422, "invalid-parameter")["detail"]
+
+
 def test_anomalies_carry_the_feeds_own_time(client, feed):
     at = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
     memory = client.app.state.sundial.memory

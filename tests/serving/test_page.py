@@ -1,6 +1,7 @@
 """The page in a real browser, on real topics and tables: what it draws and follows, what it says when something is missing."""
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -113,6 +114,49 @@ def test_new_records_appear_by_themselves(page, site, feed):
         "corrected in place"
     )
     assert seconds == sorted(set(seconds))
+
+
+def test_an_instant_of_the_past_can_be_looked_at_and_left(page, site, feed, lake):
+    url, topics = site
+    noon = dt.datetime(2026, 7, 1, 16, tzinfo=dt.UTC)  # in New York
+    world.archive(lake, feed, {("a", noon): 77, (NASTY, noon): 66})
+    page.goto(f"{url}/?feed={feed.name}&service=a&minutes=60&at=2026-07-01T16:00:00Z")
+    expect(page.locator("#instant-text")).to_have_text("Around 01 Jul 2026, 12:00:00.")
+    seconds, value, *_ = drawn(page)
+    assert [(at, each) for at, each in zip(seconds, value, strict=True) if each is not None] == [(noon.timestamp(), 77)]
+    topics.send("scored", [world.scored("a", at(31), 333)])
+    page.locator("#service").select_option(NASTY)
+    expect(page.locator("#figures")).to_contain_text("66")  # the instant stays when another service is chosen
+    page.locator("#service").select_option("a")
+    expect(page.locator("#figures")).to_contain_text("77")
+    page.get_by_role("button", name="Back to now").click()
+    expect(page.locator("#figures")).to_contain_text("333")
+    expect(page.locator("#instant")).to_be_hidden()
+    assert "at=" not in page.url
+
+
+def test_an_anomaly_is_shown_when_it_was(page, site, feed, lake):
+    url, topics = site
+    then = START - dt.timedelta(minutes=40)
+    flagged = world.scored(NASTY, then, 444, Anomalous=True)
+    topics.send("scored", [flagged])
+    topics.send("anomaly", [world.anomaly(flagged)])
+    page.goto(f"{url}/?feed={feed.name}&service=a&minutes=15")
+    page.locator("#anomalies tr", has_text="444").get_by_role("button").click()
+    expect(page.locator("#instant")).to_be_visible()
+    seconds, *_, anomalous = drawn(page)
+    assert anomalous[seconds.index(then.timestamp())] == 444
+    page.locator("#anomalies tr").nth(0).get_by_role("button").click()
+    expect(page.locator("#chart-title")).to_have_text("a")
+    assert page.evaluate("new URLSearchParams(location.search).get('service')") == "a"
+
+
+def test_a_stream_leads_to_its_pages_at_sparks_history(page, broker, online, feed, lake, drive):
+    drive(dt.datetime.now(dt.UTC), {})
+    with served(replace(online, spark_history="http://127.0.0.1:18007"), {feed.name: feed}) as (url, _):
+        page.goto(f"{url}/?feed={feed.name}")
+        link = page.locator("#streams").get_by_role("link", name="Spark")
+        expect(link).to_have_attribute("href", "http://127.0.0.1:18007/history/local-1/")
 
 
 def test_a_service_name_is_only_ever_text(page, site, feed):

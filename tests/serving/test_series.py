@@ -6,7 +6,7 @@ import pytest
 
 from contracts.feeds import Feed, Holidays, Rule
 from serving.memory import Reading
-from serving.series import expected, series, window
+from serving.series import Window, expected, series, window
 from serving.tables import Arrays
 
 UTC = dt.UTC
@@ -103,7 +103,7 @@ def test_readings_and_expectations_never_overlap_and_leave_no_hole():
     end = NOON.replace(second=0)
     read = [end - dt.timedelta(minutes=back) for back in (8, 7, 4, 1)]
     readings = [Reading(ms(at), 50, 100.0, 1.0, 50.0, at == read[2], 2) for at in read]
-    found = series(feed, "a", readings, by_slot(feed), ms(read[-1]), end, 8)
+    found = series(feed, "a", window(feed, ms(read[-1]), end, 8), readings, {}, by_slot(feed))
     assert [each.at for each in found.points] == read
     assert [each.anomalous for each in found.points] == [False, False, True, False]
     assert (found.points[0].low, found.points[0].high, found.points[0].pct) == (pytest.approx(90), pytest.approx(110), 50.0)
@@ -115,14 +115,36 @@ def test_readings_and_expectations_never_overlap_and_leave_no_hole():
 
 
 def test_a_feed_that_lies_in_the_past_is_shown_where_it_is():
-    newest = NOON - dt.timedelta(days=90)
-    assert window(ms(newest), NOON, 60) == (newest - dt.timedelta(hours=1), newest, False)
-    assert window(ms(NOON - dt.timedelta(minutes=59)), NOON, 60) == (NOON - dt.timedelta(hours=1), NOON, True)
-    assert window(None, NOON, 60) == (NOON - dt.timedelta(hours=1), NOON, True)
+    newest, hour, quarter = NOON - dt.timedelta(days=90), dt.timedelta(hours=1), dt.timedelta(minutes=15)
+    live = Window(NOON - hour, NOON, NOON + quarter, live=True)
+    assert window(a_feed(), ms(newest), NOON, 60) == Window(newest - hour, newest, newest + quarter, live=False)
+    assert window(a_feed(), ms(NOON - dt.timedelta(minutes=59)), NOON, 60) == live
+    assert window(a_feed(), None, NOON, 60) == live
+
+
+def test_around_an_instant_history_fills_what_memory_no_longer_holds_and_says_no_verdict():
+    feed = a_feed(rule=Rule(percent=10))
+    at = NOON.replace(second=0)
+    shown = window(feed, ms(NOON), NOON + dt.timedelta(days=1), 8, at)
+    minutes = {minute: at + dt.timedelta(minutes=minute) for minute in range(-8, 5)}
+    assert (shown.start, shown.end, shown.until, shown.live) == (minutes[-6], minutes[2], minutes[2], False)
+    held = [Reading(ms(minutes[minute]), 50, 100.0, 1.0, 50.0, True, 2) for minute in (-1, 0, 4)]
+    archived = {ms(minutes[minute]): 70 + minute for minute in (-6, -3, -1, 0)}
+    found = series(feed, "a", shown, held, archived, by_slot(feed))
+    assert [(each.at, each.value, each.anomalous) for each in found.points] == [
+        (minutes[-6], 64, None),
+        (minutes[-3], 67, None),
+        (minutes[-1], 50, True),
+        (minutes[0], 50, True),
+    ], "memory wins: it knows the verdict; what lies after the window is left out"
+    archived_one = found.points[0]
+    assert (archived_one.expected, archived_one.low) == (31_014.0, pytest.approx(31_014 * 0.9))
+    assert (archived_one.pct, archived_one.baseline_version) == (None, None)
+    assert [each.at for each in found.expected] == [minutes[minute] for minute in (-5, -4, -2, 1, 2)]
 
 
 def test_a_long_interval_still_looks_ahead():
     feed = a_feed(interval_seconds=3600)
-    found = series(feed, "a", [], by_slot(feed), None, NOON, 60)
+    found = series(feed, "a", window(feed, None, NOON, 60), [], {}, by_slot(feed))
     hour = NOON.replace(second=0)
     assert [each.at for each in found.expected] == [hour + dt.timedelta(hours=each) for each in (0, 1, 2)]

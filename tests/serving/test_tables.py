@@ -26,6 +26,15 @@ def test_tables_that_do_not_exist_are_none_yet(tables, feed):
     assert tables.gate_results(feed, 10) == []
 
 
+def test_readings_of_history_are_those_of_the_service_and_the_window_across_local_midnight(tables, feed, lake):
+    midnight = dt.datetime(2026, 11, 20, 5, tzinfo=dt.UTC)  # in New York
+    minutes = {minute: midnight + dt.timedelta(minutes=minute) for minute in (-61, -2, -1, 0, 1, 2)}
+    assert tables.readings(feed, "a", minutes[-2], minutes[1]) == {}, "nothing was archived yet"
+    world.archive(lake, feed, {("a", at): minute for minute, at in minutes.items()} | {("b", minutes[0]): 99})
+    found = tables.readings(feed, "a", minutes[-2], minutes[1])
+    assert list(found.items()) == [(round(minutes[minute].timestamp() * 1000), minute) for minute in (-2, -1, 0, 1)]
+
+
 def test_the_history_says_who_promoted_what_and_when(tables, feed, lake):
     world.promote(lake, feed, {"a": 10.0}, candidate_version=5, run_id="r1", at="2026-11-20T03:00:00+01:00")
     world.promote(lake, feed, {"a": 10.0}, run_id="r2", as_of="2026-11-21", gate=False, by="mara", reason="we moved house")

@@ -107,6 +107,22 @@ def expectation(success: bool = True, severity: str = "critical", **overrides) -
     return found | overrides
 
 
+def archive(lake: Path, feed: Feed, readings: dict[tuple[str, dt.datetime], int]) -> None:
+    """Rows of history: value by service and time."""
+    rows = [
+        {"ServiceName": service, "Timestamp": at, "Value": value, "Date": at.astimezone(feed.zone).date()}
+        for (service, at), value in readings.items()
+    ]
+    columns = [
+        ("ServiceName", pa.string()),
+        ("Timestamp", pa.timestamp("us", "UTC")),
+        ("Value", pa.int64()),
+        ("Date", pa.date32()),
+    ]
+    table = pa.Table.from_pylist(rows, schema=pa.schema(columns))
+    write_deltalake(str(lake / "history" / feed.table), table, mode="append", partition_by=["Date"])
+
+
 def gate_result(lake: Path, feed: Feed, run_id: str, success: bool, results: list[dict], at: dt.datetime) -> None:
     row = {
         "Feed": feed.name,
