@@ -15,6 +15,7 @@ from airflow.sdk import BaseOperatorLink
 
 from contracts.feeds import Feed
 from contracts.spark_history import application_in
+from contracts.task_life import bound_to_this_task
 from dags.alerts import WEBHOOK
 from dags.links import Dashboard, SparkHistory, show
 
@@ -68,6 +69,7 @@ class SparkJob(SparkSubmitOperator):
     def execute(self, context):
         self.application_args = [arg for arg in self.application_args or [] if arg]
         self._ti = context["ti"]
+        self.env_vars = {**(self.env_vars or {}), **bound_to_this_task()}
         show(self, self._ti)
         super().execute(context)
         if self.afterwards:

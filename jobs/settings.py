@@ -4,10 +4,12 @@ import argparse
 import datetime as dt
 import os
 import re
+import signal
 import sys
 from dataclasses import dataclass
 from typing import NoReturn
 
+from contracts import task_life
 from contracts.feeds import Feed, FeedError, load_feed
 from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
 
@@ -87,12 +89,21 @@ def positive(text: str) -> int:
 
 def run(job) -> NoReturn:
     """Runs a job's `main(platform)`; a JobError, FeedError or AccessError ends it with exit code 1, its message last."""
+    task_life.watch(_end_at_once)
     try:
         job(Platform.from_environment())
     except (JobError, FeedError, AccessError) as error:
         print(f"ERROR {error}", file=sys.stderr, flush=True)
         sys.exit(1)
     sys.exit(0)
+
+
+def _end_at_once() -> NoReturn:
+    """Nothing is lost by it: tables change by whole commits, and a retry repeats what was not committed."""
+    print("ERROR the task that this job belongs to is gone", file=sys.stderr, flush=True)
+    if submitted():
+        os.kill(os.getppid(), signal.SIGKILL)  # the JVM; its executors end with it
+    os._exit(1)
 
 
 def _feed(name: str) -> Feed:

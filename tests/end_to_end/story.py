@@ -69,10 +69,14 @@ class Story:
 
     def trigger(self, dag: str, partition: str | None = None, **conf) -> str:
         """Triggers a run and waits for its success; raises StackError when a task fails. The run's id."""
-        what = {"logical_date": None, "partition_key": partition, "conf": conf}
-        run = self.api.call("POST", f"dags/{dag}/dagRuns", json=what)["dag_run_id"]
+        run = self.begin(dag, partition, **conf)
         self.api.watch(dag, run, print, 600)
         return run
+
+    def begin(self, dag: str, partition: str | None = None, **conf) -> str:
+        """Triggers a run; its id."""
+        what = {"logical_date": None, "partition_key": partition, "conf": conf}
+        return self.api.call("POST", f"dags/{dag}/dagRuns", json=what)["dag_run_id"]
 
     def newest_run(self, dag: str) -> str:
         return self.api.call("GET", f"dags/{dag}/dagRuns", params={"order_by": "-run_after", "limit": 1})["dag_runs"][0][

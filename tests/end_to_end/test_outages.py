@@ -13,8 +13,9 @@ from contextlib import suppress
 import psutil
 import pytest
 
+from contracts.task_life import VARIABLE
 from stack import lifecycle, process
-from tests.end_to_end.story import Story, await_
+from tests.end_to_end.story import NIGHTLY, Story, await_
 
 pytestmark = pytest.mark.timeout(900)
 PARTS = ["kafka", "registry", "airflow-scheduler", "airflow-triggerer", "airflow-api-server"]
@@ -44,6 +45,16 @@ def drivers(story: Story) -> list[int]:
     return found
 
 
+def driver_of(story: Story, job: str) -> psutil.Process | None:
+    """The Python driver of a batch job, once it says whose it is."""
+    for each in psutil.process_iter(["cmdline", "environ"]):
+        environ, words = each.info["environ"] or {}, each.info["cmdline"] or []
+        ours = environ.get("SUNDIAL_STACK") == str(story.home.path) and VARIABLE in environ
+        if ours and any(word.endswith(f"jobs/{job}.py") for word in words) and "python" in each.name():
+            return each
+    return None
+
+
 def survives(story: Story, kill: Callable[[], None]) -> None:
     """Something is killed while readings flow; the stream runs in the end, and every reading was judged."""
     story.kill_while_playing(kill)
@@ -70,6 +81,23 @@ def test_the_driver_is_killed(story):
     killed = story.stream().pid
     survives(story, lambda: strike_driver(story))
     assert story.stream().pid != killed
+
+
+def test_the_process_of_a_nightly_task_is_killed(story):
+    """Its driver ends with it, the retry does the work, and the night is promoted once."""
+    before = story.promotions()
+    run = story.begin(NIGHTLY, before[0]["as_of"], full=True)
+    await_("the job", lambda: driver_of(story, "build_baseline"), 120)
+    driver = driver_of(story, "build_baseline")
+    orphans = [driver, driver.parent()]
+    os.kill(int(driver.environ()[VARIABLE].split()[1]), signal.SIGKILL)
+    await_("the end of the orphans", lambda: not any(each.is_running() for each in orphans), 30)
+    story.api.watch(NIGHTLY, run, print, 300)
+    tries = story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}/taskInstances/build_baseline/tries")["task_instances"]
+    assert [each["state"] for each in sorted(tries, key=lambda each: each["try_number"])] == ["failed", "success"]
+    promoted = [each for each in story.promotions() if each["run_id"] == run]
+    assert len(promoted) == 1
+    assert story.promotions()[1:] == before
 
 
 def test_the_driver_hangs(story):

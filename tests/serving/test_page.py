@@ -144,6 +144,7 @@ def test_an_anomaly_is_shown_when_it_was(page, site, feed, lake):
     page.goto(f"{url}/?feed={feed.name}&service=a&minutes=15")
     page.locator("#anomalies tr", has_text="444").get_by_role("button").click()
     expect(page.locator("#instant")).to_be_visible()
+    wait_until(lambda: then.timestamp() in drawn(page)[0], "the chart is there")
     seconds, *_, anomalous = drawn(page)
     assert anomalous[seconds.index(then.timestamp())] == 444
     page.locator("#anomalies tr").nth(0).get_by_role("button").click()
