@@ -65,9 +65,13 @@ def recorded(home: Home) -> list[str]:
 
 
 def start(home: Home, part: Part) -> bool:
-    """Start a part unless it runs already; True if it was started. It is not waited for: see `wait`."""
+    """Start a part unless it runs already; True if it was started. It is not waited for: see `wait`.
+
+    What a killed predecessor has left of its session is ended first: it would hold ports and memory, and do its work twice.
+    """
     if find(home, part.name):
         return False
+    kill(left_behind(home, part.name))
     if part.port:
         require_free(part.port, part.name)
     log = log_file(home, part.name)
@@ -157,6 +161,21 @@ def session(leader: int) -> list[psutil.Process]:
             if os.getsid(process.pid) == leader and not gone(process):
                 members.append(process)
     return members
+
+
+def left_behind(home: Home, name: str) -> list[psutil.Process]:
+    """What lives on in the session of a recorded process that is gone.
+
+    A session's number is given to no new process while anyone is in it; where a stranger has it, nobody of ours is left.
+    """
+    try:
+        record = json.loads((home.runs / f"{name}.json").read_text())
+        leader = psutil.Process(record["pid"])
+    except (FileNotFoundError, json.JSONDecodeError):
+        return []
+    except psutil.NoSuchProcess:
+        return session(record["pid"])
+    return session(leader.pid) if abs(leader.create_time() - record["created"]) < CLOCK_SLACK else []
 
 
 def kill(processes: list[psutil.Process]) -> None:

@@ -5,6 +5,6 @@ import pytest
 from tests.end_to_end.story import Story
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def story(platform_stack) -> Story:
     return Story(platform_stack)

@@ -64,6 +64,34 @@ def test_stop_ends_children_that_ignore_being_asked(home):
     assert process.recorded(home) == []
 
 
+def test_a_start_ends_what_a_killed_predecessor_has_left_behind(home):
+    child = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])"
+    process.start(home, part(home, child))
+    leader = process.find(home, "part")
+    deadline = time.monotonic() + 10
+    while not (children := leader.children()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    leader.kill()
+    process.wait_gone([leader], 5)
+    assert process.left_behind(home, "part") == children
+    assert process.start(home, part(home, SLEEP))
+    assert process.gone(children[0])
+    assert process.left_behind(home, "nobody") == []
+
+
+def test_a_stranger_with_a_recycled_pid_is_not_taken_for_something_left_behind(home):
+    stranger = subprocess.Popen([sys.executable, "-c", SLEEP], start_new_session=True)
+    try:
+        record = {"pid": stranger.pid, "created": psutil.Process(stranger.pid).create_time() - 3600, "port": None}
+        (home.runs / "part.json").write_text(json.dumps(record))
+        assert process.left_behind(home, "part") == []
+        process.start(home, part(home, SLEEP))
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
 def test_a_process_that_ends_while_starting_is_reported_with_the_end_of_its_log(home):
     dying = part(home, "import sys; sys.exit('no such setting: colour')", healthy=lambda: False)
     process.start(home, dying)
