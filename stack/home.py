@@ -20,6 +20,7 @@ JARS = ROOT / ".jars"
 CLASSES = ROOT / ".classes"
 HOST = "127.0.0.1"
 DEFAULT_BASE = 18000
+UNASSIGNED = range(20_000, 32_768)  # Linux gives out those above by itself (net.ipv4.ip_local_port_range)
 SPARK_POOL = "spark"
 PORTS = ("serving", "airflow", "kafka", "controller", "registry")  # in order: base + 0, + 1, ...
 INHERITED = ("SUNDIAL_ALERT_WEBHOOK",)  # what the person who starts a stack may say
@@ -31,12 +32,20 @@ def default_path() -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on; held together while choosing, so that they differ."""
+    """Ports that nobody listens on; held together while choosing, so that they differ.
+
+    Not of those that the system gives to outgoing connections and to listeners without a port of their own: a broker that is away
+    would find its port taken when it comes back, and a client that still calls it would reach a stranger.
+    """
     with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
+        found = []
+        for port in secrets.SystemRandom().sample(UNASSIGNED, len(UNASSIGNED)):
+            if len(found) == count:
+                break
+            with contextlib.suppress(OSError):
+                held.enter_context(socket.socket()).bind((HOST, port))
+                found.append(port)
+        return found
 
 
 def write_private(file: Path, text: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from stack import class_archive
 from stack.errors import StackError
-from stack.home import DEFAULT_BASE, MARK, PORTS, Home
+from stack.home import DEFAULT_BASE, MARK, PORTS, UNASSIGNED, Home
 
 
 def test_ports_follow_from_the_base(tmp_path):
@@ -37,6 +37,7 @@ def test_the_caller_may_say_where_alerts_go_and_it_is_not_printed(tmp_path, monk
 def test_free_ports_are_chosen_once(tmp_path):
     first = Home(tmp_path).make(base=0).ports
     assert len(set(first.values())) == len(PORTS)
+    assert all(port in UNASSIGNED for port in first.values()), "the system gives none of these to anybody else"
     assert Home(tmp_path).make(base=0).ports == first
     assert Home(tmp_path).make().ports == first
 
