@@ -64,7 +64,7 @@ class Story:
         holidays = set(FEED.holiday_dates(dt.date(2020, 1, 1), dt.date(2035, 12, 31)))
         self.verifier = Verifier(self.home.kafka, self.home.lake, ends(self.home), holidays)
 
-    def nightly(self, as_of: str) -> str:
+    def nightly(self, as_of: str | None = None) -> str:
         return self.trigger(NIGHTLY, partition=as_of)
 
     def trigger(self, dag: str, partition: str | None = None, **conf) -> str:

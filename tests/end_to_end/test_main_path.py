@@ -68,9 +68,7 @@ def test_a_candidate_of_an_earlier_night_stays_one_and_no_green_task_says_otherw
 
 def test_a_promotion_reaches_the_running_stream_without_losing_a_reading(story):
     driver = story.stream().pid
-    playing = threading.Thread(
-        target=story.nightly,
-    )
+    playing = threading.Thread(target=story.nightly)
     playing.start()
     while playing.is_alive():
         story.play(rounds=10, pause=0.1)
