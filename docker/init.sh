@@ -3,6 +3,7 @@
 set -eu
 umask 077
 sundial schemas register
+# Before the database: on Kubernetes the API server waits for that alone, and makes a password where it finds none.
+python -c 'import json, os; print(json.dumps({"admin": os.environ["AIRFLOW_PASSWORD"]}))' >/opt/airflow/auth/passwords.json
 airflow db migrate
 airflow pools set "$SUNDIAL_SPARK_POOL" "$SPARK_JOBS_AT_ONCE" "Spark jobs at once; streams are not among them"
-python -c 'import json, os; print(json.dumps({"admin": os.environ["AIRFLOW_PASSWORD"]}))' >/opt/airflow/auth/passwords.json
