@@ -10,6 +10,7 @@ most memory of a driver's two processes; `rss_mb_per_hour`: by how much it grew,
 """
 
 import argparse
+import datetime as dt
 import json
 import os
 import signal
@@ -26,7 +27,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.platform import SERVICES, cores, figure, promote_large_baseline, say, wait_for
 from contracts.feeds import Feed, load_feed
-from contracts.run_state import RunState, observe
+from contracts.run_state import RunState, instant, observe
 from sources.topic import encoder
 from stack import kafka, lifecycle, process, registry
 from stack.airflow_api import AirflowApi
@@ -106,11 +107,12 @@ class Watch:
         self._stop.set()
         self._thread.join()
 
-    def well(self) -> bool:
-        """Runs, has measured in the last seconds, and nothing to speak of waits: less than what comes in a second."""
+    def well(self, since: dt.datetime) -> bool:
+        """Runs, and as measured after that instant, nothing has waited as long as two seconds."""
         seen = observe(self.folder)
         health = seen.heartbeat.get("health", {})
-        return seen.state == "running" and health.get("lag_seconds", 9) < 2
+        measured = instant(health.get("measured_at"))
+        return seen.state == "running" and measured is not None and measured > since and health["lag_seconds"] < 2
 
     def _run(self) -> None:
         while not self._stop.wait(1.0):
@@ -131,6 +133,10 @@ class Watch:
                 rise += np.polyfit(ages, mbs, 1)[0] * (ages[-1] - ages[0])
                 span += ages[-1] - ages[0]
         return 3600 * rise / span if span else 0.0
+
+
+def now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
 
 
 def faults(home: Home, watch: Watch) -> dict[str, Callable[[], None]]:
@@ -212,25 +218,28 @@ def soak(home: Home, options: argparse.Namespace) -> int:
     wait_for("the stream", lambda: observe(watch.folder).state == "running", 240)
     load, backs, late = Load(home, FEED, options.rate), {}, []
     load.start()
-    wait_for("a second without a lag", watch.well, 120)
+    began = now()
+    wait_for("a second without a lag", lambda: watch.well(began), 120)
     end, kinds = time.monotonic() + 60 * options.minutes, list(faults(home, watch).items())
     for name, strike in kinds * 100:
         due = time.monotonic() + options.every
         if due > end:
             break
-        strike()
         struck = time.monotonic()
-        time.sleep(3)  # until the heartbeat tells of it
+        strike()
+        time.sleep(3)  # as long as it takes a person, or a watchdog
         lifecycle.up(home, lambda _: None)
-        while not watch.well() and time.monotonic() - struck < BACK_WITHIN:
+        later = now()  # what was measured before tells nothing of the fault
+        while not (back := watch.well(later)) and time.monotonic() - struck < BACK_WITHIN:
             time.sleep(0.2)
         backs.setdefault(name, []).append(time.monotonic() - struck)
-        if not watch.well():
+        if not back:
             late.append(name)
         say(f"{name}: back after {backs[name][-1]:.1f} s, {json.dumps(observe(watch.folder).heartbeat.get('health'))}")
         time.sleep(max(0.0, due - time.monotonic()))
     load.stop()
-    wait_for("an end without a lag", watch.well, 120)
+    ended = now()
+    wait_for("an end without a lag", lambda: watch.well(ended), 120)
     watch.stop()
     missing, unexpected = missing_and_unexpected(home, load)
     for name, seconds in backs.items():
