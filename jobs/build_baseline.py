@@ -33,20 +33,20 @@ def main(platform: Platform) -> None:
     feed: Feed = options.feed
     as_of = options.as_of or dt.datetime.now(feed.zone).date()
     history, table = lake.history(platform, feed), lake.candidate(platform, feed)
-    version = history.version()
+    version, before = history.version(), table.version()
     if version < 0:
         raise JobError(f"history/{feed.table} does not exist; archive the feed first (jobs/archive.py --feed {feed.name})")
     wanted = inputs(feed, as_of, history.parts(version))
     if not wanted:
         dates = sorted(date for dates in feed.baseline_dates(as_of).values() for date in dates)
         raise JobError(f"history/{feed.table} has no reading of any of the dates that count, {dates[0]} to {dates[-1]}")
-    held = {} if options.full else _held(table)
+    held = {} if options.full else _held(table, before)
     stale = sorted(day_type for day_type in wanted.keys() | held.keys() if wanted.get(day_type) != held.get(day_type))
     note = {"run_id": options.run_id, "as_of": as_of.isoformat(), "history_version": version, "inputs": wanted}
     if stale:
-        _build(platform, feed, as_of, [int(day_type) for day_type in stale], note, whole=not held)
+        _build(platform, feed, as_of, [int(day_type) for day_type in stale], note, whole=not held, after=before)
     else:
-        table.remark(note)
+        table.remark(note, after=before)
     done = f"day types {', '.join(stale)} computed" if stale else "nothing has changed"
     print(f"baseline_candidate/{feed.table}: version {table.version()} as of {as_of}, {done}", flush=True)
 
@@ -66,13 +66,13 @@ def inputs(feed: Feed, as_of: dt.date, parts: dict[str, str]) -> dict[str, str]:
     return digests
 
 
-def _held(table: lake.Table) -> dict[str, str]:
+def _held(table: lake.Table, version: int) -> dict[str, str]:
     """The inputs that the newest candidate's rows were made from; none are known where somebody else has written to it since."""
     newest = table.newest("inputs")
-    return newest.note["inputs"] if newest and table.parts(newest.version) == table.parts() else {}
+    return newest.note["inputs"] if newest and table.parts(newest.version) == table.parts(version) else {}
 
 
-def _build(platform: Platform, feed: Feed, as_of: dt.date, day_types: list[int], note: dict, whole: bool) -> None:
+def _build(platform: Platform, feed: Feed, as_of: dt.date, day_types: list[int], note: dict, whole: bool, after: int) -> None:
     """These day types into one commit. Each is a Spark job of its own, two at a time, whose rows pass through here."""
     session, by_type = spark.session(f"build_baseline {feed.name}", platform), feed.baseline_dates(as_of)
     frames = {day_type: _built(session, platform, feed, by_type[day_type], note["history_version"]) for day_type in day_types}
@@ -86,7 +86,7 @@ def _build(platform: Platform, feed: Feed, as_of: dt.date, day_types: list[int],
             for table in two.map(computed, day_types):
                 yield from table.to_batches()
 
-    lake.candidate(platform, feed).write(rows(), range(1, 8) if whole else day_types, note)
+    lake.candidate(platform, feed).write(rows(), range(1, 8) if whole else day_types, note, after)
 
 
 def _built(session: SparkSession, platform: Platform, feed: Feed, dates: list[dt.date], version: int) -> DataFrame:

@@ -33,6 +33,7 @@ def merge(session: SparkSession, table: lake.Table, arrived: DataFrame, note: di
 
     A touched date is rewritten whole. So a date is always a few sorted files, however its rows came: nothing to compact.
     """
+    before = table.version()
     counts = {row.Date: row["count"] for row in arrived.groupBy("Date").count().collect()}
     held = sorted(dt.date.fromisoformat(date) for date in table.parts())
     touched = [date for date in held if date in counts]
@@ -41,8 +42,8 @@ def merge(session: SparkSession, table: lake.Table, arrived: DataFrame, note: di
         "rows": {str(date): count for date, count in sorted(counts.items())},
         "late": [str(date) for date in merged.late],
     }
-    if not counts and table.version() >= 0:
-        table.remark(note)
+    if not counts and before >= 0:
+        table.remark(note, after=before)
         return merged
     # All dates are read, held or not: one that another writer makes meanwhile then is a conflict, and not overwritten.
     dates = F.col("Date").isin(sorted(counts))

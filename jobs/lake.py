@@ -8,6 +8,7 @@ import datetime as dt
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from urllib.parse import unquote
@@ -16,12 +17,12 @@ import deltalake
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from deltalake.exceptions import TableNotFoundError
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from pyarrow.fs import FileSystem
 from pyspark.sql import DataFrame, SparkSession
 
 from contracts.feeds import Feed
-from jobs.settings import Platform
+from jobs.settings import JobError, Platform
 
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 BATCH_ROWS = 1 << 20
@@ -120,34 +121,41 @@ class Table:
             writer = writer.option("replaceWhere", self._among(values))
         writer.save(self.path)
 
-    def write(self, batches: Iterator[pa.RecordBatch], values: Iterable, note: dict) -> None:
-        """As `replace`, the rows being Arrow batches, at least one, that pass through this process; without Spark."""
+    def write(self, batches: Iterator[pa.RecordBatch], values: Iterable, note: dict, after: int) -> None:
+        """As `replace`, the rows being Arrow batches, at least one, that pass through this process; without Spark.
+
+        The partitions left alone, and so the note, mean what was seen at version `after` (-1: no table yet). Where another commit
+        has come since then, nothing is written; raises JobError.
+        """
         first = next(batches)
         reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
-        deltalake.write_deltalake(
-            self.path,
-            reader,
-            mode="overwrite",
-            predicate=self._among(values) if self.version() >= 0 else None,
-            partition_by=[self.partition],
-            configuration=CONFIGURATION,
-            commit_properties=_properties(note),
-        )
+        with self._unless_overtaken(after):
+            deltalake.write_deltalake(
+                self.path if after < 0 else self.log(after),
+                reader,
+                mode="error" if after < 0 else "overwrite",
+                predicate=None if after < 0 else self._among(values),
+                partition_by=[self.partition],
+                configuration=CONFIGURATION,
+                commit_properties=_properties(note, max_commit_retries=0),
+            )
 
-    def copy(self, source: "Table", version: int, values: Iterable, note: dict) -> None:
+    def copy(self, source: "Table", version: int, values: Iterable, note: dict, after: int) -> None:
         """As `write`, the rows being those of another table of the same shape at that version."""
         wanted = ds.field(self.partition).isin(list(values))
-        self.write(source.log(version).to_pyarrow_dataset().scanner(filter=wanted).to_batches(), values, note)
+        self.write(source.log(version).to_pyarrow_dataset().scanner(filter=wanted).to_batches(), values, note, after)
 
     def restore(self, version: int, note: dict) -> None:
         """The rows of an older version again, as a new commit that carries the note; no data is moved."""
         self.log().restore(version, commit_properties=_properties(note))
 
-    def remark(self, note: dict) -> None:
-        """A commit that changes no row and carries the note."""
-        log = self.log()
+    def remark(self, note: dict, after: int) -> None:
+        """A commit that changes no row and carries the note; `after` as in `write`."""
+        log = self.log(after)
         parts = log.metadata().partition_columns
-        log.create_write_transaction([], "append", log.schema(), parts, commit_properties=_properties(note))
+        with self._unless_overtaken(after):
+            properties = _properties(note, max_commit_retries=0)
+            log.create_write_transaction([], "append", log.schema(), parts, commit_properties=properties)
 
     def expire(self, before: dt.date, note: dict) -> int:
         """Dates before that one deleted, in one commit that carries the note; how many."""
@@ -173,6 +181,16 @@ class Table:
             return deltalake.DeltaTable(self.path, version=version)
         except TableNotFoundError:
             return None
+
+    @contextmanager
+    def _unless_overtaken(self, after: int) -> Iterator[None]:
+        overtaken = JobError(f"{self.path}: somebody else wrote to it meanwhile, so nothing was written; run this again")
+        if self.version() != after:
+            raise overtaken
+        try:
+            yield
+        except CommitFailedError as error:
+            raise overtaken from error
 
     def _writer(self, rows: DataFrame, note: dict):
         writer = rows.write.format("delta").options(**CONFIGURATION).option("userMetadata", json.dumps(note))
@@ -204,5 +222,5 @@ def dead_letter_replays(platform: Platform) -> Table:
     return Table(f"{platform.lake}/dead_letter_replays")
 
 
-def _properties(note: dict) -> deltalake.CommitProperties:
-    return deltalake.CommitProperties(custom_metadata={"userMetadata": json.dumps(note)})
+def _properties(note: dict, **how) -> deltalake.CommitProperties:
+    return deltalake.CommitProperties(custom_metadata={"userMetadata": json.dumps(note)}, **how)

@@ -25,6 +25,7 @@ def main(platform: Platform) -> None:
         raise JobError("--approved-by needs a --reason")
     feed, run_id = options.feed, options.run_id
     table, candidate = lake.baseline(platform, feed), lake.candidate(platform, feed)
+    before = table.version()
     if any(commit.note.get("run_id") == run_id for commit in table.commits()):
         print(f"baseline/{feed.table}: run {run_id} is promoted already", flush=True)
         return
@@ -51,7 +52,7 @@ def main(platform: Platform) -> None:
         "at": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         "inputs": built["inputs"],
     }
-    _promote(table, candidate, version, built["inputs"], in_force.note["inputs"] if in_force else {}, note)
+    _promote(table, candidate, version, built["inputs"], in_force.note["inputs"] if in_force else {}, note, before)
     print(f"baseline/{feed.table}: version {table.version()} is in force, from candidate {version}", flush=True)
 
 
@@ -63,13 +64,13 @@ def _repaired(platform: Platform, feed: Feed, run_id: str) -> str:
     return " after a repair of {} to {}: {}".format(*repair["repaired"], repair["reason"]) if repair else ""
 
 
-def _promote(table: lake.Table, candidate: lake.Table, version: int, wanted: dict, held: dict, note: dict) -> None:
+def _promote(table: lake.Table, candidate: lake.Table, version: int, wanted: dict, held: dict, note: dict, after: int) -> None:
     """Only day types made from other inputs are copied: the rest of the candidate is what is in force."""
     day_types = sorted(int(each) for each in wanted.keys() | held.keys() if wanted.get(each) != held.get(each))
     if held and not day_types:
-        table.remark(note)
+        table.remark(note, after)
     else:
-        table.copy(candidate, version, day_types if held else range(1, 8), note)
+        table.copy(candidate, version, day_types if held else range(1, 8), note, after)
 
 
 def _checked(platform: Platform, feed: Feed, run_id: str) -> tuple[int, int, bool]:
