@@ -52,7 +52,7 @@ def observe(folder: Path, now: dt.datetime | None = None) -> RunState:
     if started and beat and beat < started:
         heartbeat, beat = {}, None  # the driver before this one wrote it
     age = max(((now or dt.datetime.now(dt.UTC)) - beat).total_seconds(), 0.0) if beat else None
-    state, problem = _state(lives, driver, heartbeat.get("state"), age, f"{folder.name}/driver.log")
+    state, problem = _state(lives, driver, heartbeat, age, f"{folder.name}/driver.log")
     return RunState(folder, lives, driver, heartbeat, age, state, problem)
 
 
@@ -91,9 +91,10 @@ def instant(text: object) -> dt.datetime | None:
     return None
 
 
-def _state(lives: bool, driver: dict, told: str | None, age: float | None, log: str) -> tuple[str, str | None]:
+def _state(lives: bool, driver: dict, heartbeat: dict, age: float | None, log: str) -> tuple[str, str | None]:
+    told = heartbeat.get("state")
     if not lives:
-        if told == "stopping":
+        if told == "stopping" and not heartbeat.get("last_error"):
             return "stopped", None
         return (
             "dead",

@@ -1,6 +1,7 @@
 """What the batch DAGs have in common: one of each kind per declared feed, and a candidate's way to promotion."""
 
 import datetime as dt
+import re
 
 from airflow.sdk import DAG, Asset
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
@@ -8,7 +9,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from contracts.feeds import Feed
 from dags.alerts import Alert
 from dags.approval import REASON, CandidateApproval, approved_by, reason
-from dags.lake_notes import day_after_history, promoted
+from dags.lake_notes import day_after_history, promoted, refusal
 from dags.links import Dashboard, GateReport
 from dags.spark_job import DEFAULT_POOL, Afterwards, SparkJob, spark_job
 
@@ -32,7 +33,7 @@ def feed_dag(kind: str, feed: Feed, doc_md: str, tags: list[str], **dag) -> DAG:
             "retry_delay": dt.timedelta(seconds=30),
             # The further a run is, the sooner its next task gets a slot: a night's promotion goes before another's archiving.
             "weight_rule": "upstream",
-            "pre_execute": refuse_unknown_params,
+            "pre_execute": refuse_what_makes_no_sense,
         },
         user_defined_macros={
             "approved_by": approved_by,
@@ -46,13 +47,21 @@ def feed_dag(kind: str, feed: Feed, doc_md: str, tags: list[str], **dag) -> DAG:
     )
 
 
-def refuse_unknown_params(context) -> None:
-    """Airflow lets a run's conf hold anything; a misspelt Param would be ignored, and the run do what nobody asked for."""
-    known = context["dag"].params.keys()
-    if unknown := sorted(set(context["dag_run"].conf or {}) - set(known)):
-        raise AirflowFailException(
-            f"no such Params: {', '.join(unknown)}; {context['dag'].dag_id} has {', '.join(known) or 'none'}"
-        )
+def refuse_what_makes_no_sense(context) -> None:
+    """Before a run's first task, for what Airflow itself lets pass: the run would do what nobody asked for, or fail late.
+
+    A run's conf may hold anything, so a misspelt Param would be ignored. A partition key need only look like a date.
+    """
+    if context["task"].upstream_task_ids:
+        return
+    run, dag = context["dag_run"], context["dag"]
+    if unknown := sorted(set(run.conf or {}) - set(dag.params.keys())):
+        raise AirflowFailException(f"no such Params: {', '.join(unknown)}; {dag.dag_id} has {', '.join(dag.params) or 'none'}")
+    if run.partition_key is None:
+        return
+    today = dag.user_defined_filters["local_date"](dt.datetime.now(dt.UTC))
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", run.partition_key) or run.partition_key > today:
+        raise AirflowFailException(f"partition key {run.partition_key!r} is no date (YYYY-MM-DD) up to {today}, the feed's today")
 
 
 def told_on_failure(kind: str, feed: Feed) -> Alert:
@@ -103,7 +112,7 @@ def build_check_promote(feed: Feed, *build_options: str) -> SparkJob:
         RUN_ID,
         links=(GateReport(), Dashboard()),
         inlets=[candidate],
-        retries=0,
+        for_good=lambda context: refusal(feed, context["run_id"]) is not None,
         execution_timeout=60 * MINUTE,
     )
     approve = CandidateApproval(

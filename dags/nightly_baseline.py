@@ -30,8 +30,8 @@ posted to the webhook `SUNDIAL_ALERT_WEBHOOK`.
 
 ## When it fails
 - **`check_baseline` is red: the candidate was refused.** The baseline in force is untouched and the streams go on with it. The
-  task's log ends with each failed expectation and sample rows; the Data Docs show the rest. It is not retried: the same
-  candidate would be refused again. `approve` now waits for you (*Required Actions*):
+  task's log ends with each failed expectation and sample rows; the Data Docs show the rest. A refusal is not retried: the
+  same candidate would be refused again. `approve` now waits for you (*Required Actions*):
   - the traffic really has changed: *Approve*, with the reason; who and why stays in the baseline's history, the run succeeds;
   - the history is wrong (a missing day, a replay with wrong times): *Reject*, repair it (`repair_history.<feed>`), trigger anew.
 - **`archive` is red:** broker or registry can't be reached, or a record can't be read; the last line of the log says which.

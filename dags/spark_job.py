@@ -12,6 +12,7 @@ from pathlib import Path
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseOperatorLink
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from contracts.feeds import Feed
 from contracts.spark_history import application_in
@@ -26,6 +27,7 @@ BATCH_CORES = 4
 DEFAULT_POOL = "default_pool"  # of Airflow; for the jobs that start no Spark session
 LOGGING = f"-Dlog4j2.configurationFile=file:{REPO}/docker/spark/log4j2.properties"
 Afterwards = Callable[[dict], None]
+ForGood = Callable[[dict], bool]
 # Named one by one: what is passed shows in Airflow's "Rendered Templates", so nothing secret may slip in by a prefix. A driver
 # inherits the rest of its environment, SUNDIAL_KAFKA_PASSWORD included, from the Airflow process that starts it.
 PLATFORM = ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", "SUNDIAL_LAKE", "SUNDIAL_STREAMS", "SUNDIAL_JARS")
@@ -61,9 +63,18 @@ def _env() -> dict[str, str]:
 class SparkJob(SparkSubmitOperator):
     """The provider's operator, for a feed's job. An argument that renders to nothing is left out, so it can be optional."""
 
-    def __init__(self, *, feed: str, links: tuple[BaseOperatorLink, ...], afterwards: Afterwards | None = None, **task):
+    def __init__(
+        self,
+        *,
+        feed: str,
+        links: tuple[BaseOperatorLink, ...],
+        afterwards: Afterwards | None = None,
+        for_good: ForGood | None = None,
+        **task,
+    ):
         super().__init__(**task)
-        self.feed, self.operator_extra_links, self.afterwards = feed, (*links, SparkHistory()), afterwards
+        self.feed, self.operator_extra_links = feed, (*links, SparkHistory())
+        self.afterwards, self.for_good = afterwards, for_good
         self.spark_application: str | None = None
 
     def execute(self, context):
@@ -71,7 +82,12 @@ class SparkJob(SparkSubmitOperator):
         self._ti = context["ti"]
         self.env_vars = {**(self.env_vars or {}), **bound_to_this_task()}
         show(self, self._ti)
-        super().execute(context)
+        try:
+            super().execute(context)
+        except AirflowException as failed:
+            if self.for_good and self.for_good(context):
+                raise AirflowFailException(str(failed)) from failed
+            raise
         if self.afterwards:
             self.afterwards(context)
 
@@ -94,6 +110,7 @@ def spark_job(job: str, feed: str, *options: str, links: tuple[BaseOperatorLink,
     """A task that runs jobs/<job>.py for a feed, with templated options; its log and its error are the driver's own lines.
 
     :param afterwards: called with the context when the job has ended well; may end the task otherwise.
+    :param for_good: called with the context when the job has failed; true: another try would change nothing, so there is none.
     """
     return SparkJob(
         task_id=job,

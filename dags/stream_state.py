@@ -68,6 +68,11 @@ class StreamState:
         started = driver_json.exists() and driver_json.stat().st_mtime >= self.launched().get("at", 0)
         return started and _group(pid) is None
 
+    def ended_as_asked(self) -> bool:
+        """No driver, and the last one says that it stopped, and not for an error."""
+        last = self.heartbeat()
+        return last.get("state") == "stopping" and not last.get("last_error") and self.heartbeat_mark() > 0 and self.gone()
+
     def last_lines(self) -> str:
         """The end of what the last driver printed, bounded in bytes and lines."""
         text, _ = self.printed(self.launched().get("log_offset", 0), TAIL_BYTES)

@@ -77,6 +77,11 @@ class StreamTrigger(BaseTrigger):
                 await asyncio.sleep(LOOK_EVERY)
                 if illness := await asyncio.to_thread(self._look):
                     await self._bring_back(illness)
+                elif self.stream.ended_as_asked():
+                    self.log.info(
+                        "%s has stopped, as the attempt before this one was told to; it is launched anew", self.stream.name
+                    )
+                    await self._launch()
         except (GivenUp, OSError) as reason:
             first = self.stream.give_up()
             yield TriggerEvent({"error": f"{self.stream.name}: {reason}", "first": first})
@@ -86,6 +91,8 @@ class StreamTrigger(BaseTrigger):
         self._judged = self.stream.launched()
         self._relay()
         if self.stream.gone():
+            if self.stream.ended_as_asked():
+                return None
             return f"its driver is gone, last state {self.stream.heartbeat().get('state', 'none')}"
         mark, now = self.stream.heartbeat_mark(), time.monotonic()
         if mark != self._mark:

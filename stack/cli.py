@@ -24,6 +24,7 @@ from sources.simulate_command import simulate
 from stack.errors import StackError
 from stack.home import Home, default_path
 
+STALLED = 10.0  # seconds in which nothing was done of what waits; a restart is not one
 PROMOTION = {"as of": "as_of", "since": "at", "by": "by", "because": "reason"}  # what `status` says of a baseline
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, help=__doc__)
 app.command("replay")(replay)
@@ -119,8 +120,9 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
         console.print_json(json.dumps(report))
     else:
         print_status(report)
-    bad = [row for row in report["processes"] if row["state"] != "healthy"]
-    raise typer.Exit(1 if bad else 0)
+    ill = [row for row in report["processes"] if row["state"] != "healthy"]
+    ill += [row for row in report["streams"] if row["state"] in ("dead", "stale") or row["stalled_seconds"] > STALLED]
+    raise typer.Exit(1 if ill else 0)
 
 
 def short(path: str, report: dict) -> str:
@@ -143,7 +145,10 @@ def print_status(report: dict) -> None:
             colour = colours.get(row["state"], "red")
             age = "" if row["heartbeat_age_seconds"] is None else f"{row['heartbeat_age_seconds']} s ago"
             lag = None if row["lag_records"] is None else f"{row['lag_records']:,}"
-            values = [row["pid"] or "", row["baseline_version"], age, lag, row["last_error"] or "", short(row["log"], report)]
+            if row["stalled_seconds"] > STALLED:
+                lag = f"{lag}, none done for {row['stalled_seconds']:.0f} s"
+            version = "none" if row["baseline_version"] == -1 else row["baseline_version"]
+            values = [row["pid"] or "", version, age, lag, row["last_error"] or "", short(row["log"], report)]
             table.add_row(row["name"], f"[{colour}]{row['state']}[/]", *("" if value is None else str(value) for value in values))
         console.print(table, soft_wrap=True)
     for name, baseline in report["baselines"].items():

@@ -31,6 +31,7 @@ class StreamRow:
     baseline_version: int | None
     heartbeat_age_seconds: float | None
     lag_records: int | None
+    stalled_seconds: float
     last_error: str | None
     log: str
 
@@ -72,6 +73,7 @@ def stream_rows(home: Home) -> list[StreamRow]:
             stream.heartbeat.get("baseline_version"),
             None if stream.age is None else round(stream.age, 1),
             stream.heartbeat.get("health", {}).get("lag_records"),
+            stream.heartbeat.get("health", {}).get("stalled_seconds", 0.0),
             stream.heartbeat.get("last_error"),
             str(stream.log),
         )

@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.encoders import coerce_to_core_timetable
 
 from contracts.feeds import load_feed, load_feeds
-from dags.feed_dags import refuse_unknown_params
+from dags.feed_dags import refuse_what_makes_no_sense
 from dags.repair_history import late_ends
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
@@ -75,7 +75,7 @@ def test_every_task_has_an_owner_retries_with_a_pause_and_a_time_limit_where_it_
     for task in every_task(bag):
         assert task.owner == "sundial", task
         assert task.retry_delay >= dt.timedelta(seconds=10), task
-        if task.task_id not in ("check_baseline", "approve", "bootstrap", "rollback_baseline"):
+        if task.task_id not in ("approve", "bootstrap", "rollback_baseline"):
             assert task.retries >= 2, task
         if task.task_id == "approve":
             assert task.response_timeout < dt.timedelta(hours=20), "the next night must not wait for an answer"
@@ -167,7 +167,6 @@ def test_the_night_is_a_chain_in_which_a_person_may_overrule_the_gate(bag, feed)
         "promote_baseline": ({"check_baseline", "approve"}, "one_success"),
     }
     assert all(f"`{task}`" in dag.doc_md for task in upstream), "the runbook says what to do when it fails"
-    assert dag.get_task("check_baseline").retries == 0
     assert (dag.timetable.expression, str(dag.timetable.timezone)) == ("0 1 * * *", load_feed(feed).timezone)
 
 
@@ -221,13 +220,23 @@ def test_a_night_is_a_partition_named_by_its_date_where_the_feed_lives(bag):
     assert dag.user_defined_filters["local_date"](one_in_the_morning - dt.timedelta(hours=2)) == "2026-11-20"
 
 
-def test_a_param_that_a_dag_does_not_have_fails_its_run_for_good(bag):
+def test_what_makes_no_sense_fails_a_run_for_good_before_its_first_task(bag):
     dag = bag.dags["nightly_baseline.service-use"]
-    assert {task._pre_execute_hook for task in dag.tasks} == {refuse_unknown_params}
-    refuse_unknown_params({"dag": dag, "dag_run": SimpleNamespace(conf={"full": True})})
-    refuse_unknown_params({"dag": dag, "dag_run": SimpleNamespace(conf=None)})
+    assert {task._pre_execute_hook for task in dag.tasks} == {refuse_what_makes_no_sense}
+
+    def begin(task="archive", conf=None, partition_key=None):
+        run = SimpleNamespace(conf=conf, partition_key=partition_key)
+        refuse_what_makes_no_sense({"dag": dag, "dag_run": run, "task": dag.get_task(task)})
+
+    today = dt.datetime.now(load_feed("service-use").zone).date()
+    for partition_key in (None, "2024-05-01", today.isoformat()):
+        begin(conf={"full": True}, partition_key=partition_key)
+    begin(task="approve", conf={"as_off": 1})  # said once is enough
     with pytest.raises(AirflowFailException, match=r"no such Params: as_off; nightly_baseline[.]service-use has full"):
-        refuse_unknown_params({"dag": dag, "dag_run": SimpleNamespace(conf={"full": True, "as_off": "2026-11-21"})})
+        begin(conf={"full": True, "as_off": "2026-11-21"})
+    for partition_key in ("2026-1-8", (today + dt.timedelta(days=1)).isoformat(), "9"):
+        with pytest.raises(AirflowFailException, match=rf"partition key '{partition_key}' is no date .* up to {today}"):
+            begin(partition_key=partition_key)
 
 
 def test_late_readings_start_a_repair(bag):

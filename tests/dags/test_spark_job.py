@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from contracts.feeds import load_feed
 from contracts.spark_history import line
@@ -52,6 +52,16 @@ def test_a_failure_ends_with_the_drivers_own_last_lines(spark_submit, capfd):
     spark_submit("print('expectation spread_is_positive failed: 3 rows, e.g. web 07:10', file=sys.stderr); sys.exit(1)")
     with pytest.raises(AirflowException, match=r"Error code is: 1\.(.|\n)*expectation spread_is_positive failed: 3 rows"):
         spark_job("check_baseline", "world-cup").execute({"ti": Task()})
+
+
+@pytest.mark.parametrize(("for_good", "raised"), [(True, AirflowFailException), (False, AirflowException)])
+def test_a_failure_that_another_try_would_not_change_is_not_retried(spark_submit, for_good, raised):
+    spark_submit("sys.exit('refused')")
+    asked = []
+    job = spark_job("check_baseline", "world-cup", for_good=lambda context: asked.append(context["ti"].run_id) or for_good)
+    with pytest.raises(raised, match="refused") as failed:
+        job.execute({"ti": Task()})
+    assert (type(failed.value), asked) == (raised, ["r1"])
 
 
 def test_links_are_there_while_the_job_runs_and_that_to_spark_when_it_has_said_its_name(spark_submit, monkeypatch):
