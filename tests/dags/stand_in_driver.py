@@ -60,7 +60,9 @@ def driver(arguments: list[str]) -> int:
         if behave != "mute":
             write(folder / "heartbeat.json", {"at": dt.datetime.now(dt.UTC).isoformat()} | beat)
         time.sleep(0.2)
-    write(folder / "heartbeat.json", {"at": dt.datetime.now(dt.UTC).isoformat()} | beat | {"state": "stopping"})
+    error = None if os.getppid() == parent else "ConnectionRefusedError: the JVM is gone"
+    last = beat | {"state": "stopping", "last_error": error}
+    write(folder / "heartbeat.json", {"at": dt.datetime.now(dt.UTC).isoformat()} | last)
     (folder / "stop").unlink(missing_ok=True)
     return 0
 

@@ -117,6 +117,15 @@ def test_a_stream_that_was_given_up_is_tried_once_more_and_nobody_is_told_again(
     assert fails(event, monkeypatch) == []
 
 
+def test_a_stream_that_stopped_as_asked_is_launched_anew_and_has_not_died(running):
+    """As when its task is cleared: the attempt before asks it to stop, while the new one watches already."""
+    stopped = running.stream.driver()["pid"]
+    assert running.stream.request_stop()
+    until(lambda: running.stream.heartbeat_mark() and running.stream.driver().get("pid") != stopped)
+    assert running.trigger._deaths == []
+    assert not running.stream.ended_as_asked()
+
+
 def test_clearing_the_task_of_a_stream_that_was_given_up_tries_it_at_once_and_in_earnest(streams):
     (streams / "behave").write_text("crash")
     with Triggerer(trigger(restarts=0)) as triggerer:
