@@ -109,11 +109,18 @@ def _watch(
         watches += 1
         wanted = _wanted(platform, feed, registry if watches % REGISTRY_EVERY == 0 else None, plan)
         if wanted != plan:
-            print(f"planning anew: baseline {plan.baseline_version} -> {wanted.baseline_version}", flush=True)
+            print(f"planning anew: {_difference(plan, wanted)}", flush=True)
             driver.report(state="swapping")
             return wanted
     driver.report(state="stopping")
     return None
+
+
+def _difference(plan: Plan, wanted: Plan) -> str:
+    """What is to be planned otherwise, for the log."""
+    if plan.baseline_version != wanted.baseline_version:
+        return f"baseline {plan.baseline_version} -> {wanted.baseline_version}"
+    return "a new day" if plan.day_types != wanted.day_types else "the registry has other writers' schemas"
 
 
 def planned(platform: Platform, feed: Feed, registry: kafka.Registry) -> Plan:

@@ -81,7 +81,7 @@ async function loadSeries(anew) {
     return;
   }
   const query = new URLSearchParams({ minutes: now.minutes, ...(now.at && { at: now.at }) });
-  now.series = await get(path(`/services/${encodeURIComponent(now.service)}/series?${query}`), loading.signal);
+  now.series = { ...(await get(path(`/services/${encodeURIComponent(now.service)}/series?${query}`), loading.signal)), at: now.at };
   const nothing = !now.series.points.length && !now.series.expected.length;
   empty(byId("chart-empty"), nothing ? "No reading in this window, and no baseline that expects one. Choose a longer window, or send readings:" : null, nothing ? `sundial replay FILE --feed ${now.feed.name}` : null);
   if (anew || !chart.plot) chart.show(nothing ? null : now.series);

@@ -89,7 +89,7 @@ export class Chart {
         },
       ],
       bands: [{ series: [3, 2], fill: colour("band") }],
-      hooks: { draw: [(plot) => markNow(plot, this.series, colour("quiet"), time)] },
+      hooks: { draw: [(plot) => mark(plot, this.series, colour("quiet"), time)] },
     };
   }
 }
@@ -111,8 +111,10 @@ function span(low, high) {
   return [low < top * 0.4 ? 0 : Math.max(0, low - (high - low) * 0.15), top + (high - low || top) * 0.1];
 }
 
-function markNow(plot, series, colour, time) {
-  const x = Math.round(plot.valToPos(Date.parse(series.end) / 1000, "x", true));
+/** A dotted line at now, at the newest reading of a feed that lies in the past, or at the instant that was asked for. */
+function mark(plot, series, colour, time) {
+  const instant = series.at ?? series.end;
+  const x = Math.round(plot.valToPos(Date.parse(instant) / 1000, "x", true));
   const { ctx, bbox } = plot;
   const scale = devicePixelRatio;
   ctx.save();
@@ -125,6 +127,6 @@ function markNow(plot, series, colour, time) {
   ctx.stroke();
   ctx.textAlign = "left";
   ctx.font = `${11 * scale}px system-ui`;
-  ctx.fillText(series.live ? "now" : time(series.end), x + 5 * scale, bbox.top + 11 * scale);
+  ctx.fillText(series.live ? "now" : time(instant), x + 5 * scale, bbox.top + 11 * scale);
   ctx.restore();
 }

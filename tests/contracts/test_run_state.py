@@ -75,6 +75,8 @@ def test_a_driver_whose_lock_is_free_is_dead_however_fresh_its_heartbeat(folder)
     assert found.problem == "driver 1 is gone: see service-use.score/driver.log"
     beat(folder, NOW, state="stopping")
     assert (observe(folder, NOW).state, observe(folder, NOW).problem) == ("stopped", None)
+    beat(folder, NOW, state="stopping", last_error="ConnectionRefusedError: the JVM is gone")
+    assert observe(folder, NOW).state == "dead", "it had time for a last word, but was not asked to stop"
 
 
 def test_half_written_files_are_no_error(driver):
