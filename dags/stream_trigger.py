@@ -82,6 +82,8 @@ class StreamTrigger(BaseTrigger):
                         "%s has stopped, as the attempt before this one was told to; it is launched anew", self.stream.name
                     )
                     await self._launch()
+        except ConnectionError:
+            raise  # this process has lost the triggerer that it logs to, and dies: the next one finds the stream as it is
         except (GivenUp, OSError) as reason:
             first = self.stream.give_up()
             yield TriggerEvent({"error": f"{self.stream.name}: {reason}", "first": first})

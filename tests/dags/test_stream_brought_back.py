@@ -126,6 +126,20 @@ def test_a_stream_that_stopped_as_asked_is_launched_anew_and_has_not_died(runnin
     assert not running.stream.ended_as_asked()
 
 
+def test_a_trigger_that_dies_with_its_triggerer_gives_nothing_up(streams, monkeypatch):
+    """Killed together with the driver, the triggerer is gone before its runner is, whose every word then fails."""
+
+    class Gone:
+        def __getattr__(self, level):
+            raise BrokenPipeError
+
+    watch = trigger()
+    monkeypatch.setattr(type(watch), "log", Gone())
+    with pytest.raises(BrokenPipeError):
+        asyncio.run(anext(watch.run()))
+    assert not watch.stream.given_up()
+
+
 def test_clearing_the_task_of_a_stream_that_was_given_up_tries_it_at_once_and_in_earnest(streams):
     (streams / "behave").write_text("crash")
     with Triggerer(trigger(restarts=0)) as triggerer:
