@@ -3,6 +3,7 @@
 import datetime as dt
 import fcntl
 import json
+import re
 import shutil
 import signal
 import socket
@@ -129,19 +130,19 @@ class TestWholeStack:
         assert [row["pid"] for row in report["processes"] if row["name"] == "kafka"] == [pids(platform_stack)["kafka"]]
 
     def test_status_fails_while_a_stream_is_dead_or_at_a_standstill(self, platform_stack):
-        folder = platform_stack.streams / "world-cup.score"
+        folder = platform_stack.streams / "nobody.score"
         folder.mkdir(parents=True)
         now = dt.datetime.now(dt.UTC).isoformat()
         beat = {"at": now, "state": "running", "health": {"lag_records": 7, "stalled_seconds": 40.0}, "baseline_version": -1}
         (folder / "driver.json").write_text(json.dumps({"pid": 1, "started_at": now}))
         (folder / "heartbeat.json").write_text(json.dumps(beat))
         try:
-            dead = CliRunner().invoke(app, ["--home", str(platform_stack.path), "status"])
+            dead = CliRunner().invoke(app, ["--home", str(platform_stack.path), "status"], env={"COLUMNS": "300"})
             with (folder / "driver.lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 stalled = CliRunner().invoke(app, ["--home", str(platform_stack.path), "status"], env={"COLUMNS": "300"})
         finally:
             shutil.rmtree(folder)
         assert (dead.exit_code, stalled.exit_code) == (1, 1)
-        assert "world-cup.score  dead" in dead.stdout
+        assert re.search(r"nobody[.]score +dead", dead.stdout)
         assert "7, none done for 40 s" in stalled.stdout
