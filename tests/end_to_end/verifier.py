@@ -134,11 +134,11 @@ class Verifier:
 
     def differences(self) -> list[str]:
         """All that is missing, wrong or too much, in words; empty when every reading was judged rightly."""
-        readings, garbage = self._source()
+        readings, sent, garbage = self._source()
         scored = {m.key(): record(m.value(), "scored") for m in consume(self.kafka, "service-use.scored")}
         anomalies = {m.key(): record(m.value(), "anomaly") for m in consume(self.kafka, "service-use.anomalies")}
         dead = {m.key(): m for m in consume(self.kafka, "service-use.dead-letter")}
-        versions = {row["BaselineVersion"] for row in scored.values()} - {-1}
+        versions = {row["BaselineVersion"] for row in [*scored.values(), *anomalies.values()]} - {-1}
         known = {version: baseline(self.lake / "baseline" / "service_use", version) for version in versions} | {-1: {}}
         found = [f"reading {key!r} was not scored" for key in readings.keys() - scored.keys()]
         found += [f"scored {key!r} was never read" for key in scored.keys() - readings.keys()]
@@ -152,7 +152,14 @@ class Verifier:
             if right.anomalous:
                 expected_anomalies.add(key)
         found += [f"anomaly {key!r} is missing" for key in expected_anomalies - anomalies.keys()]
-        found += [f"anomaly {key!r} is none" for key in anomalies.keys() - expected_anomalies]
+        for key, row in anomalies.items():
+            judged = scored.get(key) if key in expected_anomalies else None
+            if judged and (row["Value"], row["BaselineVersion"]) != (judged["Value"], judged["BaselineVersion"]):
+                found.append(f"anomaly {key!r} is {row}, was last judged as {judged}")
+            # What a correction or a later baseline has cleared stays among the anomalies; it was one of its baseline's time.
+            right = judge(row["ServiceName"], row["Timestamp"], row["Value"], known[row["BaselineVersion"]], self.holidays)
+            if not right.anomalous or row["Value"] not in sent[key]:
+                found.append(f"anomaly {key!r} is none: {row}")
         found += [f"{key!r} is missing from the dead letters" for key in garbage.keys() - dead.keys()]
         found += [f"dead letter {key!r} was a good record" for key in dead.keys() - garbage.keys()]
         found += [
@@ -162,18 +169,21 @@ class Verifier:
         return found
 
     def counts(self) -> Counter:
-        readings, garbage = self._source()
+        readings, _, garbage = self._source()
         return Counter(readings=len(readings), garbage=len(garbage))
 
-    def _source(self) -> tuple[dict, dict]:
-        readings, garbage = {}, {}
+    def _source(self) -> tuple[dict, dict, dict]:
+        """The latest reading of each key, all values that were sent for it, and what is no record, by where it stands."""
+        readings, sent, garbage = {}, defaultdict(set), {}
         for message in consume(self.kafka, "service-use"):
             if message.offset() < self.since[message.partition()]:
                 continue
             try:
                 row = record(message.value(), "service_use_record")
                 service = message.key().decode()
-                readings[key_of(service, row["Timestamp"])] = (service, row["Timestamp"], row["Value"])
+                key = key_of(service, row["Timestamp"])
+                readings[key] = (service, row["Timestamp"], row["Value"])
+                sent[key].add(row["Value"])
             except (ValueError, EOFError, IndexError, struct.error):
                 garbage[f"service-use-{message.partition()}-{message.offset()}".encode()] = message.value()
-        return readings, garbage
+        return readings, sent, garbage

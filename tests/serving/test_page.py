@@ -1,6 +1,7 @@
 """The page in a real browser, on real topics and tables: what it draws and follows, what it says when something is missing."""
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -18,17 +19,19 @@ PIXELS_LIKE_ANOMALIES = """(() => {
   }
   return pixels;
 })()"""
-START = dt.datetime.now(dt.UTC).replace(microsecond=0, second=0) - dt.timedelta(minutes=10)
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 
 
-def at(interval: int) -> dt.datetime:
-    return START + dt.timedelta(seconds=10 * interval)
+@pytest.fixture
+def at() -> Callable[[int], dt.datetime]:
+    """The instant of an interval's number; the first was ten minutes ago."""
+    start = dt.datetime.now(dt.UTC).replace(microsecond=0, second=0) - dt.timedelta(minutes=10)
+    return lambda interval: start + dt.timedelta(seconds=10 * interval)
 
 
 @pytest.fixture
-def site(broker, online, feed, lake, drive):
+def site(at, broker, online, feed, lake, drive):
     """A feed with a baseline, a running stream, two services and three anomalies; and its topics, to send more."""
     services = {"a": 100.0, NASTY: 50.0}
     world.promote(lake, feed, services, candidate_version=8, at="2026-11-20T08:00:00+00:00")
@@ -55,7 +58,7 @@ def drawn(page: Page) -> list[list]:
     return page.evaluate("sundial.chart.data.map((column) => Array.from(column))")
 
 
-def test_the_chart_draws_readings_band_and_anomalies(page, site, feed):
+def test_the_chart_draws_readings_band_and_anomalies(page, site, feed, at):
     page.goto(f"{site[0]}/?feed={feed.name}&service=a&minutes=60")
     seconds, value, low, high, expected, anomalous = drawn(page)
     read = [row for row, reading in enumerate(value) if reading is not None]
@@ -78,7 +81,7 @@ def test_the_chart_draws_readings_band_and_anomalies(page, site, feed):
     assert ink > 20, "the anomalies are painted in their colour"
 
 
-def test_the_panels_say_what_is_so(page, site, feed):
+def test_the_panels_say_what_is_so(page, site, feed, at):
     page.goto(f"{site[0]}/?feed={feed.name}&service=a")
     rows = page.locator("#anomalies tr")
     expect(rows).to_have_count(3)
@@ -99,7 +102,7 @@ def test_the_panels_say_what_is_so(page, site, feed):
     expect(page.locator("#connection")).to_have_text("Live")
 
 
-def test_new_records_appear_by_themselves(page, site, feed):
+def test_new_records_appear_by_themselves(page, site, feed, at):
     url, topics = site
     page.goto(f"{url}/?feed={feed.name}&service=a")
     expect(page.locator("#connection")).to_have_text("Live")
@@ -116,7 +119,7 @@ def test_new_records_appear_by_themselves(page, site, feed):
     assert seconds == sorted(set(seconds))
 
 
-def test_an_instant_of_the_past_can_be_looked_at_and_left(page, site, feed, lake):
+def test_an_instant_of_the_past_can_be_looked_at_and_left(page, site, feed, lake, at):
     url, topics = site
     noon = dt.datetime(2026, 7, 1, 16, tzinfo=dt.UTC)  # in New York
     world.archive(lake, feed, {("a", noon): 77, (NASTY, noon): 66})
@@ -135,9 +138,9 @@ def test_an_instant_of_the_past_can_be_looked_at_and_left(page, site, feed, lake
     assert "at=" not in page.url
 
 
-def test_an_anomaly_is_shown_when_it_was(page, site, feed, lake):
+def test_an_anomaly_is_shown_when_it_was(page, site, feed, lake, at):
     url, topics = site
-    then = START - dt.timedelta(minutes=40)
+    then = at(0) - dt.timedelta(minutes=40)
     flagged = world.scored(NASTY, then, 444, Anomalous=True)
     topics.send("scored", [flagged])
     topics.send("anomaly", [world.anomaly(flagged)])
