@@ -10,7 +10,7 @@ def main(platform: Platform) -> None:
     session = spark.session("microbatch", platform)
     plan = score.planned(platform, feed, kafka.Registry(platform))
     baseline = score.baseline_of(session, platform, feed, plan)
-    results = score.outputs(kafka.read_stream(session, feed, platform), baseline, feed, plan)
+    results = score.outputs(kafka.read_stream(session, platform, feed.topic, begin="latest"), baseline, feed, plan)
     print(f"query started at {now()}", flush=True)
     query = (
         results.writeStream.format("kafka")

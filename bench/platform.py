@@ -16,7 +16,7 @@ import numpy as np
 import psutil
 import pyarrow as pa
 
-from contracts.feeds import Feed, load_feeds
+from contracts.feeds import Feed
 from stack import kafka, process, registry, schemas, topics
 from stack.home import Home
 
@@ -43,8 +43,8 @@ def platform() -> Iterator[Home]:
         try:
             kafka.start(home)
             registry.start(home)
-            topics.deploy(home.kafka, load_feeds().values())
-            schemas.register(home.registry, load_feeds().values())
+            topics.deploy(home.kafka, topics.declared())
+            schemas.register(home.registry, topics.declared())
             yield home
         finally:
             for name in (registry.NAME, kafka.NAME):

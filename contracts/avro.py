@@ -11,7 +11,7 @@ from pathlib import Path
 
 import fastavro
 
-from contracts.feeds import SCHEMAS, Feed
+from contracts.declarations import SCHEMAS, Topic
 
 MAGIC = 0
 HEADER = struct.Struct(">bI")
@@ -37,11 +37,17 @@ def parsed(record: str):
     return fastavro.parse_schema(latest(record))
 
 
-def records_by_topic(feed: Feed) -> dict[str, str]:
-    """The Avro record that each topic of a feed carries as value. Dead letters are the original bytes, without a schema."""
-    return {feed.topic: feed.record, feed.scored_topic: "scored", feed.anomalies_topic: "anomaly"}
-
-
 def subject(topic: str) -> str:
     """The registry's subject of a topic's value (TopicNameStrategy)."""
     return f"{topic}-value"
+
+
+def key_subject(topic: str) -> str:
+    """The registry's subject of a topic's key, where that is Avro."""
+    return f"{topic}-key"
+
+
+def subjects(topic: Topic) -> dict[str, str]:
+    """The Avro record that each subject of a topic holds. Dead letters are the original bytes, without a schema."""
+    held = {subject(topic.name): topic.record, key_subject(topic.name): topic.key_record}
+    return {name: record for name, record in held.items() if record}

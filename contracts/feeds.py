@@ -2,28 +2,29 @@
 
 import datetime as dt
 import zoneinfo
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import holidays as holiday_calendars
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
+from contracts.declarations import (
+    SCHEMAS,
+    AvroName,
+    Declaration,
+    DeclarationError,
+    Declared,
+    Topic,
+    dead_letter_topic,
+    dead_letters,
+    load,
+    no_contract,
+)
+
 FEEDS = SCHEMAS / "feeds"
 SECONDS_PER_DAY = 86_400
 DATES_PER_DAY_TYPE = 4
-
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
-AvroName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
-
-
-class FeedError(ValueError):
-    """One or more feed declarations are wrong; the message lists every mistake with its file and field."""
-
-
-class Declared(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Rule(Declared):
@@ -70,10 +71,9 @@ class Holidays(Declared):
         return self
 
 
-class Feed(Declared):
+class Feed(Declaration):
     """A declared stream of readings: one value per service and reporting interval."""
 
-    name: Name
     description: str
     record: AvroName  # the value's contract: schemas/avro/<record>/v<N>.avsc
     key: AvroName = "ServiceName"  # what the topic's key (UTF-8 text) names
@@ -108,6 +108,9 @@ class Feed(Declared):
             )
         return self
 
+    def unmet(self) -> Iterator[str]:
+        yield from no_contract("record", self.record)
+
     @property
     def slots(self) -> int:
         """Slots in a local day."""
@@ -132,7 +135,17 @@ class Feed(Declared):
 
     @property
     def dead_letter_topic(self) -> str:
-        return f"{self.name}.dead-letter"
+        return dead_letter_topic(self.topic)
+
+    @property
+    def topics(self) -> list[Topic]:
+        """All of them. Derived topics are compacted: readers see the last output of each reading once."""
+        derived = {self.scored_topic: "scored", self.anomalies_topic: "anomaly"}
+        return [
+            Topic(self.topic, self.partitions, self.retention_days, record=self.record),
+            *(Topic(name, self.partitions, self.retention_days, True, record) for name, record in derived.items()),
+            dead_letters(self.topic, self.retention_days),
+        ]
 
     @property
     def table(self) -> str:
@@ -170,35 +183,13 @@ class Feed(Declared):
 
 
 def load_feeds(folder: Path = FEEDS) -> dict[str, Feed]:
-    """Every declared feed by name. Raises FeedError listing all mistakes of all files."""
-    feeds, mistakes = {}, []
-    for file in sorted(folder.glob("*.yaml")):
-        try:
-            feed = Feed.model_validate(yaml.safe_load(file.read_text()) or {})
-        except yaml.YAMLError as error:
-            mistakes.append(f"{file.name}: not YAML: {' '.join(str(error).split())}")
-            continue
-        except ValidationError as error:
-            for each in error.errors():
-                field = ".".join(str(part) for part in each["loc"]) or "declaration"
-                mistakes.append(f"{file.name}: {field}: {each['msg'].removeprefix('Value error, ')}")
-            continue
-        if feed.name != file.stem:
-            mistakes.append(f"{file.name}: name: is {feed.name!r}, must be the file's name {file.stem!r}")
-        elif not list((SCHEMAS / "avro" / feed.record).glob("v*.avsc")):
-            mistakes.append(f"{file.name}: record: no schemas/avro/{feed.record}/v1.avsc")
-        else:
-            feeds[feed.name] = feed
-    if not feeds and not mistakes:
-        mistakes.append(f"{folder}: no feed declared (*.yaml)")
-    if mistakes:
-        raise FeedError("\n".join(mistakes))
-    return feeds
+    """Every declared feed by name. Raises DeclarationError listing all mistakes of all files."""
+    return load(folder, Feed)
 
 
 def load_feed(name: str, folder: Path = FEEDS) -> Feed:
-    """The feed of that name; FeedError names the known ones."""
+    """The feed of that name; DeclarationError names the known ones."""
     feeds = load_feeds(folder)
     if name not in feeds:
-        raise FeedError(f"no feed {name!r}: one of {', '.join(feeds)}")
+        raise DeclarationError(f"no feed {name!r}: one of {', '.join(feeds)}")
     return feeds[name]

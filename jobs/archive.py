@@ -8,8 +8,9 @@ Late readings become part of their own date.
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from contracts import avro
 from contracts.feeds import Feed
-from jobs import history, kafka, lake, settings, spark, wire
+from jobs import history, kafka, lake, readings, settings, spark, wire
 from jobs.settings import JobError, Platform
 from jobs.transforms.history import placed
 
@@ -35,11 +36,11 @@ def main(platform: Platform) -> None:
     if not todo:
         return
     session = spark.session(f"archive {feed.name}", platform)
-    schemas = kafka.Registry(platform).writer_schemas(feed.topic)
+    writers = kafka.Registry(platform).writers(avro.subject(feed.topic), refused=None)
     done = 0
     for step in todo:
         records = kafka.read_ranges(session, platform, feed.topic, step)
-        _archive(session, platform, feed, wire.decode(records, feed, schemas), step, options.run_id)
+        _archive(session, platform, feed, readings.decode(records, feed, writers), step, options.run_id)
         done += _size(step)
         print(f"{feed.topic}: {done:,} of {waiting:,} records archived ({100 * done // waiting} %)", flush=True)
 
@@ -55,7 +56,7 @@ def _archive(
     bad = read.where(wrong)
     refused = bad.count()
     if refused:
-        bad.select(*wire.dead_letter(feed)).write.format("kafka").options(**kafka.producer_options(platform)).save()
+        bad.select(*wire.dead_letter(feed.topic)).write.format("kafka").options(**kafka.producer_options(platform)).save()
     reached = archived(table) | {partition: each.end for partition, each in step.items()}
     note = {"run_id": run_id, "offsets": {str(partition): end for partition, end in sorted(reached.items())}}
     # Delta leaves out a commit of the same application whose version it has seen: two runs at once archive a step once.

@@ -1,6 +1,6 @@
 """A stream's driver and its run-state folder: one driver at a time, a heartbeat each second, a clean stop on request.
 
-The folder is <streams>/<feed>.<stream>/ and is the contract with whoever supervises:
+The folder is <streams>/<of>.<stream>/, of a feed or of an application of queries, and is the contract with whoever supervises:
 driver.lock (held by flock for the driver's life), driver.json (who), heartbeat.json (how), checkpoint/, stop (a request).
 """
 
@@ -15,7 +15,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from contracts.feeds import Feed
 from jobs.settings import JobError, Platform
 
 ALREADY_RUNNING = 75  # EX_TEMPFAIL of sysexits.h
@@ -25,11 +24,11 @@ HEARTBEAT_SECONDS = 1.0
 class Driver:
     """Holds the lock and beats while the `with` block runs. A second driver exits with ALREADY_RUNNING, touching nothing."""
 
-    def __init__(self, platform: Platform, feed: Feed, stream: str):
-        self.name = f"{feed.name}.{stream}"
+    def __init__(self, platform: Platform, of: str, stream: str):
+        self.name = f"{of}.{stream}"
         self.folder = Path(platform.streams) / self.name
         self.checkpoint = str(self.folder / "checkpoint")
-        self._who = {"feed": feed.name, "stream": stream}
+        self._who = {"of": of, "stream": stream}
         self._state = {
             "state": "starting",
             "baseline_version": -1,

@@ -6,7 +6,8 @@ import os
 
 import pandas as pd
 
-from contracts.feeds import SCHEMAS, Feed
+from contracts.declarations import SCHEMAS
+from contracts.feeds import Feed
 
 os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")  # must stand before the import: no usage statistics leave this machine
 import great_expectations as gx

@@ -4,7 +4,7 @@ import datetime as dt
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import httpx2  # what confluent-kafka's registry client speaks, and raises where nobody answers
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -13,10 +13,10 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from pyspark.sql import DataFrame, SparkSession
 
-from contracts import avro
-from contracts.feeds import Feed
 from jobs.settings import JobError, Platform
+from jobs.wire import Writers
 
+MOST_REFUSED = 16  # unknown schema ids that are asked for one by one; beyond, garbage is coming and all are refused
 PATIENCE = 3.0  # seconds for an answer that is asked for every second
 
 
@@ -29,30 +29,47 @@ class Range:
 
 
 class Registry:
-    """The schemas that the registry knows, by subject of a topic's value."""
+    """The schemas that the registry knows, by subject."""
 
     def __init__(self, platform: Platform):
         self._url = platform.registry
         self._client = SchemaRegistryClient({"url": platform.registry})
 
-    def writer_schemas(self, topic: str) -> dict[int, str]:
-        """Every registered schema of a topic's values: Avro JSON by id."""
-        subject = avro.subject(topic)
-        try:
+    def writers(self, subject: str, refused: frozenset[int] | None = frozenset()) -> Writers:
+        """Every schema registered under a subject; `refused` as in Writers."""
+        with self._asked(subject):
             found = [self._client.get_version(subject, version) for version in self._client.get_versions(subject)]
+        return Writers(subject, tuple(sorted((each.schema_id, each.schema.schema_str) for each in found)), refused)
+
+    def renewed(self, writers: Writers) -> Writers:
+        """The same if nothing is new. A registry that doesn't answer is no reason to stop what runs: then it's the same, too."""
+        try:
+            found = self.writers(writers.subject)
+        except JobError as error:
+            print(f"WARN {error}", flush=True)
+            return writers
+        return writers if found.schemas == writers.schemas else found
+
+    def learned(self, writers: Writers, schema_id: int) -> Writers:
+        """After an id was met that is not among the writers': it is known or refused from then on."""
+        found = self.writers(writers.subject)
+        known = any(schema_id == each for each, _ in found.schemas)
+        print(f"schema id {schema_id} of {writers.subject} is {'new' if known else 'not in the registry'}", flush=True)
+        refused = (writers.refused or frozenset()) | (frozenset() if known else {schema_id})
+        return replace(found, refused=None if len(refused) > MOST_REFUSED else refused)
+
+    def newest_id(self, subject: str) -> int:
+        """Id of a subject's newest schema."""
+        with self._asked(subject):
+            return self._client.get_latest_version(subject).schema_id
+
+    @contextmanager
+    def _asked(self, subject: str) -> Iterator[None]:
+        try:
+            yield
         except (SchemaRegistryError, httpx2.HTTPError) as error:
             raise JobError(
                 f"registry {self._url}, subject {subject}: {error}; `sundial schemas register` registers it"
-            ) from error
-        return {each.schema_id: each.schema.schema_str for each in found}
-
-    def newest_id(self, topic: str) -> int:
-        """Id of the newest schema of a topic's values."""
-        try:
-            return self._client.get_latest_version(avro.subject(topic)).schema_id
-        except (SchemaRegistryError, httpx2.HTTPError) as error:
-            raise JobError(
-                f"registry {self._url}, subject {avro.subject(topic)}: {error}; run `sundial schemas register`"
             ) from error
 
 
@@ -126,13 +143,13 @@ def read_ranges(
     )
 
 
-def read_stream(spark: SparkSession, feed: Feed, platform: Platform) -> DataFrame:
-    """A feed's topic, live; on its first start from the newest record on, later from the checkpoint."""
+def read_stream(spark: SparkSession, platform: Platform, topic: str, begin: str) -> DataFrame:
+    """A topic, live; on its first start from `begin` on (`earliest` or `latest`), later from the checkpoint."""
     return (
         spark.readStream.format("kafka")
         .options(**platform.access.spark_options(platform.kafka))
-        .option("subscribe", feed.topic)
-        .option("startingOffsets", "latest")
+        .option("subscribe", topic)
+        .option("startingOffsets", begin)
         .option("failOnDataLoss", "true")
         .option("kafka.max.poll.records", "5000")
         .load()

@@ -8,8 +8,9 @@ import datetime as dt
 
 from pyspark.sql import functions as F
 
+from contracts import avro
 from contracts.feeds import Feed
-from jobs import archive, history, kafka, lake, settings, spark, wire
+from jobs import archive, history, kafka, lake, readings, settings, spark
 from jobs.settings import JobError, Platform
 from jobs.transforms.history import placed
 
@@ -37,8 +38,8 @@ def main(platform: Platform) -> None:
     there = F.lit(False)
     for partition, each in ranges.items():
         there |= (F.col("KafkaPartition") == partition) & (F.col("KafkaOffset") >= each.start)
-    schemas = kafka.Registry(platform).writer_schemas(feed.topic)
-    decoded = wire.decode(kafka.read_ranges(session, platform, feed.topic, ranges), feed, schemas)
+    writers = kafka.Registry(platform).writers(avro.subject(feed.topic), refused=None)
+    decoded = readings.decode(kafka.read_ranges(session, platform, feed.topic, ranges), feed, writers)
     read = placed(decoded.where(F.col("Error").isNull()), feed.timezone, feed.interval_seconds).where(inside)
     rows = table.read(session).where(inside & ~there).unionByName(read)
     note = {"run_id": options.run_id, "repaired": [str(dates[0]), str(dates[-1])], "reason": options.reason}

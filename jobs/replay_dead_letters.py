@@ -10,8 +10,9 @@ import datetime as dt
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from contracts import avro
 from contracts.feeds import Feed
-from jobs import kafka, lake, settings, spark, wire
+from jobs import kafka, lake, readings, settings, spark
 from jobs.settings import Platform
 
 READABLE = "can be read now"
@@ -34,8 +35,8 @@ def main(platform: Platform) -> None:
         return
     session = spark.session(f"replay_dead_letters {feed.name}", platform)
     letters = kafka.read_ranges(session, platform, feed.dead_letter_topic, ranges, headers=True)
-    schemas = kafka.Registry(platform).writer_schemas(feed.topic)
-    judged = wire.decode(_originals(letters, feed, options.reason), feed, schemas)
+    writers = kafka.Registry(platform).writers(avro.subject(feed.topic), refused=None)
+    judged = readings.decode(_originals(letters, feed, options.reason), feed, writers)
     waiting = _not_replayed(session, judged, platform, feed).cache()
     verdicts = waiting.groupBy(F.coalesce("Error", F.lit(READABLE)).alias("Verdict")).count().orderBy(F.desc("count")).collect()
     print(f"{feed.dead_letter_topic}: {sum(row['count'] for row in verdicts):,} letters that were not replayed yet", flush=True)

@@ -6,7 +6,6 @@ after a crash, readings since the last checkpoint are scored again: outputs carr
 """
 
 import datetime as dt
-import re
 from dataclasses import dataclass, replace
 
 from pyspark.errors import StreamingQueryException
@@ -14,16 +13,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
+from contracts import avro
 from contracts.feeds import Feed
-from jobs import kafka, lake, settings, spark, wire
+from jobs import kafka, lake, readings, settings, spark, wire
 from jobs.backlog import Backlog
 from jobs.driver import Driver, now
 from jobs.settings import JobError, Platform
 from jobs.transforms import scoring
+from jobs.wire import Writers
 
 WATCH_SECONDS = 1.0
 REGISTRY_EVERY = 5  # watches
-MOST_REFUSED = 16  # unknown schema ids that are asked for one by one; beyond, garbage is coming and all are refused
 BROADCAST_WHOLE = 4_000_000  # cells (rows x slots): a larger baseline is cut to the day types around today
 
 
@@ -33,9 +33,8 @@ class Plan:
 
     baseline_version: int
     day_types: frozenset[int]
-    writer_schemas: tuple[tuple[int, str], ...]
+    writers: Writers
     output_ids: tuple[tuple[str, int], ...]
-    refused_ids: frozenset[int] | None = frozenset()
 
 
 def main(platform: Platform) -> None:
@@ -46,7 +45,7 @@ def main(platform: Platform) -> None:
     )
     options = arguments.parse_args()
     feed: Feed = options.feed
-    with Driver(platform, feed, "score") as driver:
+    with Driver(platform, feed.name, "score") as driver:
         session = spark.session(driver.name, platform)
         driver.runs_as(session.sparkContext.applicationId)
         registry = kafka.Registry(platform)
@@ -55,7 +54,7 @@ def main(platform: Platform) -> None:
         while True:
             if not options.services:
                 driver.measured_by(Backlog(platform, feed, driver.checkpoint).measure)
-            records = early_filter(kafka.read_stream(session, feed, platform), options.services)
+            records = early_filter(kafka.read_stream(session, platform, feed.topic, begin="latest"), options.services)
             query = _start(outputs(records, baseline, feed, plan), platform, driver, plan, options.checkpoint_interval)
             wanted = _watch(query, driver, platform, feed, registry, plan)
             query.stop()
@@ -88,10 +87,10 @@ def early_filter(records: DataFrame, services: tuple[str, ...]) -> DataFrame:
 
 def outputs(records: DataFrame, baseline: DataFrame, feed: Feed, plan: Plan) -> DataFrame:
     """Kafka records of the feed's topic to Kafka records (topic, key, value, headers) of its derived topics."""
-    decoded = wire.decode(records, feed, dict(plan.writer_schemas), plan.refused_ids)
+    decoded = readings.decode(records, feed, plan.writers)
     scored = scoring.score(decoded, baseline, feed.timezone, feed.interval_seconds, _holidays(feed), feed.rule.model_dump())
     version = F.lit(plan.baseline_version).cast("long").alias("BaselineVersion")
-    return wire.route(scored.select("*", version), feed, dict(plan.output_ids))
+    return readings.route(scored.select("*", version), feed, dict(plan.output_ids))
 
 
 def _watch(
@@ -102,7 +101,7 @@ def _watch(
     while not driver.wait(WATCH_SECONDS):
         if not query.isActive:
             driver.report(state="swapping")
-            return _after_failure(query.exception(), feed, registry, plan)
+            return _after_failure(query.exception(), registry, plan)
         progress = query.lastProgress
         started = (driver.folder / "checkpoint" / "sources" / "0" / "0").exists()  # the source has fixed where it begins
         driver.report(state="running" if started else "starting", batch_id=progress and progress["batchId"])
@@ -129,36 +128,24 @@ def planned(platform: Platform, feed: Feed, registry: kafka.Registry) -> Plan:
     return Plan(
         baseline_version=lake.baseline(platform, feed).version(),
         day_types=_day_types_near(feed),
-        writer_schemas=tuple(sorted(registry.writer_schemas(feed.topic).items())),
-        output_ids=tuple((record, registry.newest_id(topic)) for record, topic in records.items()),
+        writers=registry.writers(avro.subject(feed.topic)),
+        output_ids=tuple((record, registry.newest_id(avro.subject(topic))) for record, topic in records.items()),
     )
 
 
 def _wanted(platform: Platform, feed: Feed, registry: kafka.Registry | None, plan: Plan) -> Plan:
-    """The plan that should run now. A registry that doesn't answer is no reason to stop scoring: its part stays as it is."""
-    wanted = replace(plan, baseline_version=lake.baseline(platform, feed).version(), day_types=_day_types_near(feed))
-    if registry is None:
-        return wanted
-    try:
-        schemas = tuple(sorted(registry.writer_schemas(feed.topic).items()))
-    except JobError as error:
-        print(f"WARN {error}", flush=True)
-        return wanted
-    return wanted if schemas == plan.writer_schemas else replace(wanted, writer_schemas=schemas, refused_ids=frozenset())
+    """The plan that should run now; without a registry to ask, what is known of it stays."""
+    writers = registry.renewed(plan.writers) if registry else plan.writers
+    version = lake.baseline(platform, feed).version()
+    return replace(plan, baseline_version=version, day_types=_day_types_near(feed), writers=writers)
 
 
-def _after_failure(error: StreamingQueryException | None, feed: Feed, registry: kafka.Registry, plan: Plan) -> Plan:
-    """A record whose schema id is unknown ends the query: the registry is asked, and the id is known or refused from then on."""
-    unknown = re.search(re.escape(wire.UNKNOWN_SCHEMA) + r"(\d+)", str(error))
+def _after_failure(error: StreamingQueryException | None, registry: kafka.Registry, plan: Plan) -> Plan:
+    """A record whose schema id is unknown ends the query: the registry is asked."""
+    unknown = wire.unknown_schema(error)
     if not unknown:
         raise JobError(f"query failed: {error}")
-    schema_id = int(unknown.group(1))
-    schemas = registry.writer_schemas(feed.topic)
-    print(f"schema id {schema_id} of {feed.topic} is {'new' if schema_id in schemas else 'not in the registry'}", flush=True)
-    refused = (plan.refused_ids or frozenset()) | ({schema_id} - schemas.keys())
-    return replace(
-        plan, writer_schemas=tuple(sorted(schemas.items())), refused_ids=None if len(refused) > MOST_REFUSED else refused
-    )
+    return replace(plan, writers=registry.learned(plan.writers, unknown[1]))
 
 
 def baseline_of(session: SparkSession, platform: Platform, feed: Feed, plan: Plan) -> DataFrame:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from contracts import task_life
-from contracts.feeds import Feed, FeedError, load_feed
+from contracts.declarations import DeclarationError
+from contracts.feeds import Feed, load_feed
 from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
 
 
@@ -57,9 +58,16 @@ def python_workers_are_as_this() -> None:
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """The command line that all jobs share: `--feed`."""
+    """The command line that all jobs of a feed share: `--feed`."""
     arguments = argparse.ArgumentParser(description=description)
     arguments.add_argument("--feed", required=True, type=_feed, help="a feed declared under schemas/feeds/")
+    return arguments
+
+
+def application_parser(description: str) -> argparse.ArgumentParser:
+    """The command line of a job for queries: `--application`."""
+    arguments = argparse.ArgumentParser(description=description)
+    arguments.add_argument("--application", required=True, metavar="NAME", help="that queries under schemas/queries/ name")
     return arguments
 
 
@@ -88,11 +96,11 @@ def positive(text: str) -> int:
 
 
 def run(job) -> NoReturn:
-    """Runs a job's `main(platform)`; a JobError, FeedError or AccessError ends it with exit code 1, its message last."""
+    """Runs a job's `main(platform)`; a JobError, DeclarationError or AccessError ends it with exit code 1, its message last."""
     task_life.watch(_end_at_once)
     try:
         job(Platform.from_environment())
-    except (JobError, FeedError, AccessError) as error:
+    except (JobError, DeclarationError, AccessError) as error:
         print(f"ERROR {error}", file=sys.stderr, flush=True)
         sys.exit(1)
     sys.exit(0)
@@ -109,7 +117,7 @@ def _end_at_once() -> NoReturn:
 def _feed(name: str) -> Feed:
     try:
         return load_feed(name)
-    except FeedError as error:
+    except DeclarationError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 

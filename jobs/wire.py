@@ -1,52 +1,60 @@
-"""Avro on the wire, as Columns: Kafka records to readings with an error for each that is none, and results to records."""
+"""Avro in the Confluent wire format, as Columns: bytes to values with a reason for each that is none, values to bytes, and the
+letters that keep what can't be read. What the values mean is for others: `readings` of feeds, `rows` of queries."""
 
 import json
+import re
+from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro, to_avro
+from pyspark.sql.types import StructType
 
 from contracts import avro
-from contracts.feeds import Feed
+from contracts.declarations import dead_letter_topic
 
 HEADER_BYTES = avro.HEADER.size
+HEADERS = "array<struct<key:string,value:binary>>"  # what the Kafka sink takes as a record's headers
+_UNKNOWN = "sundial-unknown-schema-id={} of {}"  # what a record's unknown schema id is raised as
+_READ = "_read"  # a field that only what was read has
 
 
-UNKNOWN_SCHEMA = "sundial-unknown-schema-id="  # what a record's unknown schema id is raised as
+@dataclass(frozen=True)
+class Writers:
+    """The schemas that the values of a subject may be written with, as known when a query was planned.
 
-
-def decode(
-    records: DataFrame, feed: Feed, writer_schemas: dict[int, str], refused_ids: frozenset[int] | None = None
-) -> DataFrame:
-    """Records of a feed's topic as Spark's Kafka source gives them (key, value, partition, offset) as readings:
-    ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long, and beside them
-    Error string, null for a good record, with Key and Bytes as they came (binary): never a crash, never a null row.
-
-    writer_schemas: Avro schema by the id that the registry gave it; each is resolved to the newest version in `schemas/`.
-    refused_ids: ids that the registry is known not to have for this topic; a record with one is an Error. Any other unknown id
-      fails the query with UNKNOWN_SCHEMA and the id, for the driver to ask the registry and plan anew. None: refuse them all.
+    schemas: (id, Avro JSON) as the registry gave them, ascending; each is resolved to the newest version in `schemas/`.
+    refused: ids that the registry is known not to have for this subject; a value with one is not readable. Any other unknown id
+      fails the query, for the driver to ask the registry and plan anew: see `unknown_schema`. None: refuse them all.
     """
-    reader = {"mode": "PERMISSIVE", "avroSchema": json.dumps(avro.latest(feed.record))}
-    payload = F.substring("Bytes", HEADER_BYTES + 1, 1 << 30)
-    reading = F.lit(None)
-    for schema_id, schema in sorted(writer_schemas.items()):
-        decoded = from_avro(payload, schema, reader)
-        reading = F.when(_header() == _header_of(schema_id), decoded).otherwise(reading)
-    taken = records.select(
-        F.col("key").alias("Key"),
-        F.col("value").alias("Bytes"),
-        F.col("partition").alias("KafkaPartition"),
-        F.col("offset").alias("KafkaOffset"),
-    )
-    return taken.withColumn("_reading", reading).select(
-        F.col("Key").cast("string").alias("ServiceName"),
-        F.col("_reading")[feed.time].alias("Timestamp"),
-        F.col("_reading")[feed.value].alias("Value"),
-        "KafkaPartition",
-        "KafkaOffset",
-        _error(feed, writer_schemas, refused_ids).alias("Error"),
-        "Key",
-        "Bytes",
+
+    subject: str
+    schemas: tuple[tuple[int, str], ...]
+    refused: frozenset[int] | None = frozenset()
+
+
+def decode(payload: str, record: str, writers: Writers) -> Column:
+    """The values of a binary column as structs of that record's newest contract; one without any value where `reason` says why.
+
+    To be selected under a name of its own before it is taken apart, so that Spark decodes once.
+    """
+    reader = {"mode": "PERMISSIVE", "avroSchema": json.dumps(_marked(avro.latest(record)))}
+    body = F.substring(payload, HEADER_BYTES + 1, 1 << 30)
+    value = F.lit(None)
+    for schema_id, schema in writers.schemas:
+        value = F.when(_header(payload) == _header_of(schema_id), from_avro(body, schema, reader)).otherwise(value)
+    return value
+
+
+def reason(payload: str, decoded: Column, record: str, writers: Writers, what: str = "value") -> Column:
+    """Why a value that went through `decode` is none; null where it is one. `what`, "value" or "key", is for the words."""
+    known = [_header_of(schema_id) for schema_id, _ in writers.schemas]
+    return (
+        F.when(F.col(payload).isNull(), "no value (tombstone) where a record belongs" if what == "value" else f"no {what}")
+        .when(F.length(payload) <= HEADER_BYTES, f"{what} too short for the Confluent wire format")
+        .when(F.substring(payload, 1, 1) != F.lit(bytearray([avro.MAGIC])), "first byte is not the Confluent magic byte 0")
+        .when(~_header(payload).isin(known), _unknown_id(payload, writers))
+        .when(decoded[_always_there(avro.latest(record))].isNull(), f"{what} is not Avro of the schema that its header names")
     )
 
 
@@ -57,79 +65,74 @@ def encode(record: str, schema_id: int) -> Column:
     return F.concat(_header_of(schema_id), to_avro(fields, json.dumps(schema)))
 
 
-def dead_letter(feed: Feed) -> list[Column]:
-    """The Kafka record (topic, key, value, headers) that keeps a bad record of `decode`: its bytes as value, all else as headers.
+def row_type(session: SparkSession, record: str) -> StructType:
+    """The columns of a record's newest contract, nullable where it allows null."""
+    empty = session.range(0).select(from_avro(F.lit(None).cast("binary"), json.dumps(avro.latest(record)), {"mode": "FAILFAST"}))
+    return empty.schema[0].dataType
 
-    The key names where it came from, so that the same record dead-lettered twice is one.
+
+def dead_letter(topic: str) -> list[Column]:
+    """The Kafka record (topic, key, value, headers) that keeps a bad record of a topic: its bytes as value, all else as headers.
+
+    Of a row with Error string, Key and Bytes binary, KafkaPartition int, KafkaOffset long. The key names where it came from, so
+    that the same record dead-lettered twice is one.
     """
-    origin = F.concat_ws("-", F.lit(feed.topic), "KafkaPartition", "KafkaOffset")
-    headers = {
+    origin = F.concat_ws("-", F.lit(topic), "KafkaPartition", "KafkaOffset")
+    said = {
         "reason": F.col("Error").cast("binary"),
-        "topic": F.lit(feed.topic).cast("binary"),
+        "topic": F.lit(topic).cast("binary"),
         "partition": F.col("KafkaPartition").cast("string").cast("binary"),
         "offset": F.col("KafkaOffset").cast("string").cast("binary"),
         "key": F.col("Key"),
     }
     return [
-        F.lit(feed.dead_letter_topic).alias("topic"),
+        F.lit(dead_letter_topic(topic)).alias("topic"),
         origin.cast("binary").alias("key"),
         F.col("Bytes").alias("value"),
-        F.array(*(F.struct(F.lit(name).alias("key"), value.alias("value")) for name, value in headers.items())).alias("headers"),
+        headers(said).alias("headers"),
     ]
 
 
-def route(scored: DataFrame, feed: Feed, schema_ids: dict[str, int]) -> DataFrame:
-    """Kafka records (topic, key, value, headers) of scored readings: each to the scored topic, anomalies to theirs as well, and
-    records with an Error to the dead-letter topic. One row in, one or two out, so a reading is decoded once for all topics.
-
-    schema_ids: registry id of the records `scored` and `anomaly`.
-    """
-    key = F.concat_ws("|", "ServiceName", F.unix_millis("Timestamp")).cast("binary")
-    bad = F.struct(*dead_letter(feed))
-    no_headers = F.lit(None).cast("array<struct<key:string,value:binary>>")
-
-    def record(topic: str, value: Column) -> Column:
-        return F.struct(
-            F.lit(topic).alias("topic"), F.col("_key").alias("key"), value.alias("value"), no_headers.alias("headers")
-        )
-
-    good = F.col("Error").isNull()
-    encoded = scored.withColumn("_key", key).withColumn("_scored", F.when(good, encode("scored", schema_ids["scored"])))
-    to_scored = record(feed.scored_topic, F.col("_scored"))
-    to_anomalies = record(feed.anomalies_topic, encode("anomaly", schema_ids["anomaly"]))
-    outputs = F.when(~good, F.array(bad)).when(F.col("Anomalous"), F.array(to_scored, to_anomalies)).otherwise(F.array(to_scored))
-    # The outputs stand in a projection of their own, as a generator's argument is interpreted row by row instead of compiled;
-    # explode_outer, as explode makes the optimizer filter on the array's size first and so compute every output twice.
-    return encoded.select(outputs.alias("_outputs")).select(F.explode_outer("_outputs").alias("_output")).select("_output.*")
+def headers(said: dict[str, Column]) -> Column:
+    """Binary columns as a Kafka record's headers."""
+    return F.array(*(F.struct(F.lit(name).alias("key"), value.alias("value")) for name, value in said.items()))
 
 
-def _header() -> Column:
-    return F.substring("Bytes", 1, HEADER_BYTES)
+def unknown_schema(error: Exception | None) -> tuple[str, int] | None:
+    """The subject and the id, if a query failed because of a schema id that it was not planned with."""
+    found = re.search(re.escape(_UNKNOWN).replace(r"\{\}", r"([\w.-]+)"), str(error))
+    return (found[2], int(found[1])) if found else None
+
+
+def _marked(schema: dict) -> dict:
+    """Bytes that are no Avro give a struct of nulls. Where every field of a contract may be null, a good value could look so as
+    well: then one field more, which the reader fills with its default, tells them apart."""
+    if _always_there(schema) != _READ:
+        return schema
+    return schema | {"fields": [*schema["fields"], {"name": _READ, "type": "boolean", "default": True}]}
+
+
+def _always_there(schema: dict) -> str:
+    """A field that is null only where decoding failed."""
+    return next((field["name"] for field in schema["fields"] if not _nullable(field["type"])), _READ)
+
+
+def _nullable(avro_type) -> bool:
+    return avro_type == "null" or (isinstance(avro_type, list) and "null" in avro_type)
+
+
+def _header(payload: str) -> Column:
+    return F.substring(payload, 1, HEADER_BYTES)
 
 
 def _header_of(schema_id: int) -> Column:
     return F.lit(bytearray(avro.HEADER.pack(avro.MAGIC, schema_id)))
 
 
-def _error(feed: Feed, writer_schemas: dict[int, str], refused_ids: frozenset[int] | None) -> Column:
-    known = [_header_of(schema_id) for schema_id in writer_schemas]
-    value, time = F.col("_reading")[feed.value], F.col("_reading")[feed.time]
-    return (
-        F.when(time.isNotNull() & (value >= 0) & (F.length("Key") > 0), F.lit(None).cast("string"))
-        .when(F.col("Bytes").isNull(), "no value (tombstone) where a reading belongs")
-        .when(F.length("Bytes") <= HEADER_BYTES, "value too short for the Confluent wire format")
-        .when(F.substring("Bytes", 1, 1) != F.lit(bytearray([avro.MAGIC])), "first byte is not the Confluent magic byte 0")
-        .when(~_header().isin(known), _unknown_id(refused_ids))
-        .when(time.isNull() | value.isNull(), "value is not Avro of the schema that its header names")
-        .when(value < 0, F.concat(F.lit("negative reading "), value.cast("string")))
-        .otherwise("no service name in the record's key")
-    )
-
-
-def _unknown_id(refused_ids: frozenset[int] | None) -> Column:
-    schema_id = F.conv(F.hex(F.substring("Bytes", 2, 4)), 16, 10)
-    reason = F.concat(F.lit("unknown schema id "), schema_id)
-    if refused_ids is None:
-        return reason
-    raised = F.raise_error(F.concat(F.lit(UNKNOWN_SCHEMA), schema_id)).cast("string")
-    return F.when(schema_id.cast("long").isin(sorted(refused_ids)), reason).otherwise(raised) if refused_ids else raised
+def _unknown_id(payload: str, writers: Writers) -> Column:
+    schema_id = F.conv(F.hex(F.substring(payload, 2, 4)), 16, 10)
+    said = F.concat(F.lit("unknown schema id "), schema_id)
+    if writers.refused is None:
+        return said
+    raised = F.raise_error(F.format_string(_UNKNOWN.replace("{}", "%s"), schema_id, F.lit(writers.subject))).cast("string")
+    return F.when(schema_id.cast("long").isin(sorted(writers.refused)), said).otherwise(raised) if writers.refused else raised

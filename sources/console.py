@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from contracts.feeds import Feed, FeedError
+from contracts.declarations import DeclarationError
+from contracts.feeds import Feed
 from contracts.kafka_access import AccessError
 from sources.capture import BadRows, CaptureError
 from sources.encoding import EncodingError
@@ -21,7 +22,7 @@ from sources.replay import Report
 from sources.thinning import ThinningError
 from sources.topic import PlatformError
 
-EXPECTED = (AccessError, CaptureError, EncodingError, FeedError, IncidentError, MomentError, PlatformError, ThinningError)
+EXPECTED = (AccessError, CaptureError, EncodingError, DeclarationError, IncidentError, MomentError, PlatformError, ThinningError)
 INTERRUPTED = 130  # what a shell reports of a program ended by Ctrl-C
 
 

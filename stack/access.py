@@ -19,17 +19,19 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from contracts.declarations import dead_letter_topic
 from contracts.feeds import Feed
 from contracts.kafka_access import KafkaAccess
+from contracts.queries import Query
 from stack.errors import StackError
 from stack.kafka import FOREVER, REGISTRY_EVENTS, admin
 
 # The superuser is no such user: its password is set when the brokers' folders are formatted.
 USERS = {
-    "streams": "scores: reads the feeds, writes what is derived of them",
+    "streams": "scores and queries: reads the feeds and the queries' inputs, writes what is derived of them",
     "batch": "archives: reads the feeds, writes what it can't read to their dead letters, and replays those",
     "serving": "shows: reads scored readings and anomalies",
-    "sources": "produces: writes the feeds",
+    "sources": "produces: writes the feeds and what queries read and none writes",
     "registry": "keeps the contracts",
 }
 REGISTRY_GROUPS = "apicurio-"
@@ -38,9 +40,9 @@ ITERATIONS = 8192  # of SCRAM's hash; Kafka's default is 4096
 WAIT = 30
 
 
-def wanted(feeds: Iterable[Feed]) -> list[AclBinding]:
-    """Every rule, for these feeds."""
-    rules = []
+def wanted(feeds: Iterable[Feed], queries: Iterable[Query]) -> list[AclBinding]:
+    """Every rule, for these feeds and queries."""
+    rules = _of_queries(list(queries), {topic.name for feed in feeds for topic in feed.topics})
     for feed in feeds:
         rules += [_topic(user, AclOperation.WRITE, feed.topic) for user in ("sources", "batch")]
         rules += [_topic(user, AclOperation.READ, feed.topic) for user in ("streams", "batch")]
@@ -54,6 +56,15 @@ def wanted(feeds: Iterable[Feed]) -> list[AclBinding]:
     for user, group in NAMED_GROUPS.items():
         rules += [_rule(user, AclOperation.DESCRIBE, ResourceType.GROUP, group, ResourcePatternType.LITERAL)]
     return [*rules, _rule("registry", AclOperation.READ, ResourceType.GROUP, REGISTRY_GROUPS, ResourcePatternType.PREFIXED)]
+
+
+def _of_queries(queries: list[Query], of_feeds: set[str]) -> list[AclBinding]:
+    read = dict.fromkeys(each.topic for query in queries for each in query.inputs.values())
+    written = dict.fromkeys(each.topic for query in queries for each in query.outputs)
+    dead = [dead_letter_topic(topic) for topic in {**read, **written}]
+    rules = [_topic("streams", AclOperation.READ, topic) for topic in read]
+    rules += [_topic("streams", AclOperation.WRITE, topic) for topic in [*written, *dead]]
+    return rules + [_topic("sources", AclOperation.WRITE, topic) for topic in read if topic not in {*written, *of_feeds}]
 
 
 def _topic(user: str, operation: AclOperation, topic: str) -> AclBinding:
@@ -70,7 +81,9 @@ def said(rule: AclBinding) -> str:
     return f"{rule.principal}  {rule.operation.name}  {rule.restype.name}  {rule.name}{many}"
 
 
-def deploy(bootstrap: str, superuser: KafkaAccess, feeds: Iterable[Feed], env: Mapping[str, str]) -> list[str]:
+def deploy(
+    bootstrap: str, superuser: KafkaAccess, feeds: Iterable[Feed], queries: Iterable[Query], env: Mapping[str, str]
+) -> list[str]:
     """Set every user's password and make their rules exactly those wanted; says what it did.
 
     Rules of other users are left alone: those of a producer of your own, for instance.
@@ -80,7 +93,7 @@ def deploy(bootstrap: str, superuser: KafkaAccess, feeds: Iterable[Feed], env: M
         raise StackError(f"not set: {', '.join(missing)}", remedy="give each user a password; docker/secrets.sh makes them")
     client = admin(bootstrap, superuser)
     done = set_passwords(client, {user: env[name] for user, name in variables.items()})
-    return done + set_rules(client, set(wanted(feeds)))
+    return done + set_rules(client, set(wanted(feeds, queries)))
 
 
 def set_passwords(client: AdminClient, passwords: Mapping[str, str]) -> list[str]:

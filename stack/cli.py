@@ -17,8 +17,10 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 from rich.table import Table
 
-from contracts.feeds import FeedError, load_feeds
+from contracts.declarations import DeclarationError
+from contracts.feeds import load_feeds
 from contracts.kafka_access import PLAIN, VARIABLES, AccessError, KafkaAccess
+from contracts.queries import load_queries
 from sources.replay_command import replay
 from sources.simulate_command import simulate
 from stack.errors import StackError
@@ -59,7 +61,7 @@ def failures_said() -> Iterator[None]:
     """Report what failed, where its log is and what to do; exit 1."""
     try:
         yield
-    except (StackError, FeedError, AccessError, KafkaException) as failure:
+    except (StackError, DeclarationError, AccessError, KafkaException) as failure:
         errors.print(f"[red]error:[/red] {failure}", soft_wrap=True)
         raise typer.Exit(1) from failure
 
@@ -207,18 +209,18 @@ def topics(
     replication: Annotated[int, typer.Option(min=1, help="Brokers that keep each record of a new topic.")] = 1,
     with_registry: Annotated[bool, typer.Option("--with-registry", help="Apicurio Registry's topics too.")] = False,
 ) -> None:
-    """The topics that the feeds declare; with --deploy, make Kafka (SUNDIAL_KAFKA, or else the embedded one) have them."""
+    """The topics that are declared; with --deploy, make Kafka (SUNDIAL_KAFKA, or else the embedded one) have them."""
     from stack import kafka as kafka_
     from stack import topics as topics_
 
     with failures_said():
-        feeds = load_feeds().values()
-        for name, topic in topics_.wanted(feeds, replication).items():
+        declared = topics_.declared()
+        for name, topic in topics_.wanted(declared, replication).items():
             console.print(f"{name}  {topic.num_partitions} partitions  {topic.config}")
         if deploy:
             address, as_whom = kafka_of(context.obj)
             more = kafka_.of_registry(replication) if with_registry else []
-            for change in topics_.deploy(address, feeds, replication, as_whom, more) or ["nothing to change"]:
+            for change in topics_.deploy(address, declared, replication, as_whom, more) or ["nothing to change"]:
                 console.print(change)
 
 
@@ -234,11 +236,11 @@ def access(
     from stack import access as access_
 
     with failures_said():
-        feeds = load_feeds().values()
-        for rule in access_.wanted(feeds):
+        feeds, queries = load_feeds().values(), load_queries().values()
+        for rule in access_.wanted(feeds, queries):
             console.print(access_.said(rule))
         if deploy:
-            for change in access_.deploy(*kafka_of(context.obj), feeds, os.environ):
+            for change in access_.deploy(*kafka_of(context.obj), feeds, queries, os.environ):
                 console.print(change)
 
 
@@ -246,9 +248,10 @@ def access(
 def register(context: typer.Context) -> None:
     """Register every contract; refused where it is incompatible with the version in force."""
     from stack import schemas
+    from stack import topics as topics_
 
     with failures_said():
-        for subject, number in schemas.register(registry_of(context.obj), load_feeds().values()).items():
+        for subject, number in schemas.register(registry_of(context.obj), topics_.declared()).items():
             console.print(f"{subject}  id {number}")
 
 
@@ -256,9 +259,10 @@ def register(context: typer.Context) -> None:
 def check(context: typer.Context) -> None:
     """Say whether the registry would take every contract; changes nothing."""
     from stack import schemas
+    from stack import topics as topics_
 
     with failures_said():
-        refused = schemas.incompatible(registry_of(context.obj), load_feeds().values())
+        refused = schemas.incompatible(registry_of(context.obj), topics_.declared())
         if refused:
             what = "\n".join(f"{subject}: {reason}" for subject, reason in refused.items())
             raise StackError(what, remedy=schemas.REMEDY)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from contracts.feeds import load_feeds
 from stack import airflow, java, kafka, process, registry, schemas, serving, streams, topics
 from stack.airflow_api import AirflowApi
 from stack.errors import StackError
@@ -55,12 +54,12 @@ def start_airflow(home: Home) -> None:
 
 
 def deploy(home: Home, say: Say) -> None:
-    """Topics and contracts of all declared feeds."""
-    feeds = load_feeds().values()
-    changes = topics.deploy(home.kafka, feeds)
-    ids = schemas.register(home.registry, feeds)
+    """Topics and contracts of all declared feeds and queries."""
+    declared = topics.declared()
+    changes = topics.deploy(home.kafka, declared)
+    ids = schemas.register(home.registry, declared)
     said = f", {len(changes)} changes" if changes else ", nothing to change"
-    say(f"deployed {len(feeds)} feeds: {len(ids)} contracts registered{said}")
+    say(f"deployed {len(declared)} topics: {len(ids)} contracts registered{said}")
 
 
 def up(home: Home, say: Say) -> None:

@@ -9,24 +9,23 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from tenacity import retry, retry_if_exception, stop_after_attempt, wait_fixed
 
 from contracts import avro
-from contracts.feeds import Feed
+from contracts.declarations import Topic
 from stack.errors import StackError
 
 COMPATIBILITY = ConfigCompatibilityLevel.FULL
 REMEDY = "a new version may only add or drop fields that have a default; other changes are a new record"
 
 
-def wanted(feeds: Iterable[Feed]) -> dict[str, str]:
+def wanted(topics: Iterable[Topic]) -> dict[str, str]:
     """The record that each subject holds."""
-    pairs = (pair for feed in feeds for pair in avro.records_by_topic(feed).items())
-    return {avro.subject(topic): record for topic, record in pairs}
+    return {subject: record for topic in topics for subject, record in avro.subjects(topic).items()}
 
 
-def register(url: str, feeds: Iterable[Feed]) -> dict[str, int]:
+def register(url: str, topics: Iterable[Topic]) -> dict[str, int]:
     """Register all versions of every subject's record, oldest first; the id of each subject's newest version."""
     client = SchemaRegistryClient({"url": url})
     ids, guarded = {}, set()
-    for subject, record in wanted(feeds).items():
+    for subject, record in wanted(topics).items():
         for file in avro.versions(record):
             ids[subject] = register_one(client, url, subject, file.read_text())
             if subject not in guarded:  # a subject takes settings once it exists
@@ -56,11 +55,11 @@ def register_one(client: SchemaRegistryClient, url: str, subject: str, schema: s
         raise StackError(what, remedy=REMEDY) from error
 
 
-def incompatible(url: str, feeds: Iterable[Feed]) -> dict[str, str]:
+def incompatible(url: str, topics: Iterable[Topic]) -> dict[str, str]:
     """Subjects whose newest contract the registry would refuse, and why. Changes nothing."""
     refused = {}
     known = set(SchemaRegistryClient({"url": url}).get_subjects())
-    for subject, record in wanted(feeds).items():
+    for subject, record in wanted(topics).items():
         if subject not in known:
             continue
         body = {"schema": json.dumps(avro.latest(record)), "schemaType": "AVRO"}

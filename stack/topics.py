@@ -1,4 +1,4 @@
-"""The topics that the feeds declare: created at deploy, and brought up to date when a declaration changes."""
+"""The topics that feeds and queries declare: created at deploy, and brought up to date when a declaration changes."""
 
 from collections.abc import Iterable
 
@@ -12,56 +12,59 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from contracts.feeds import Feed
+from contracts.declarations import Topic
+from contracts.feeds import load_feeds
 from contracts.kafka_access import PLAIN, KafkaAccess
+from contracts.queries import load_queries, query_topics
 from stack.errors import StackError
 from stack.kafka import admin
 
 MILLISECONDS_PER_DAY = 86_400_000
 
 
-def wanted(feeds: Iterable[Feed], replication: int) -> dict[str, NewTopic]:
-    """Every topic of every feed. Derived topics are compacted: readers see the last output of each reading once."""
-    topics = {}
-    for feed in feeds:
-        kept = {"retention.ms": str(feed.retention_days * MILLISECONDS_PER_DAY), "cleanup.policy": "delete"}
-        compacted = {**kept, "cleanup.policy": "compact,delete"}
-        for name, partitions, config in (
-            (feed.topic, feed.partitions, kept),
-            (feed.scored_topic, feed.partitions, compacted),
-            (feed.anomalies_topic, feed.partitions, compacted),
-            (feed.dead_letter_topic, 1, kept),
-        ):
-            topics[name] = NewTopic(name, partitions, replication, config=config)
-    return topics
+def declared() -> list[Topic]:
+    """All topics of all feeds and queries."""
+    of_feeds = [topic for feed in load_feeds().values() for topic in feed.topics]
+    return of_feeds + query_topics(load_queries().values(), of_feeds)
+
+
+def wanted(topics: Iterable[Topic], replication: int) -> dict[str, NewTopic]:
+    """By name, as Kafka is told them."""
+    return {topic.name: _new(topic, replication) for topic in topics}
+
+
+def _new(topic: Topic, replication: int) -> NewTopic:
+    cleanup = "compact,delete" if topic.compacted else "delete"
+    config = {"retention.ms": str(topic.retention_days * MILLISECONDS_PER_DAY), "cleanup.policy": cleanup}
+    return NewTopic(topic.name, topic.partitions, replication, config=config)
 
 
 def deploy(
     bootstrap: str,
-    feeds: Iterable[Feed],
+    topics: Iterable[Topic],
     replication: int = 1,
     access: KafkaAccess = PLAIN,
     more: Iterable[NewTopic] = (),
 ) -> list[str]:
     """Create missing topics, add partitions and change settings where declarations changed; says what it did.
 
-    `more` are topics beside those of the feeds.
+    `more` are topics beside those declared.
     """
     client = admin(bootstrap, access)
-    topics = wanted(feeds, replication) | {topic.topic: topic for topic in more}
+    all_ = wanted(topics, replication) | {topic.topic: topic for topic in more}
     existing = client.list_topics(timeout=10).topics
-    changes = create(client, [topic for name, topic in topics.items() if name not in existing])
-    for name, topic in topics.items():
+    changes = create(client, [topic for name, topic in all_.items() if name not in existing])
+    for name, topic in all_.items():
         if name not in existing:
             continue
         has = len(existing[name].partitions)
         if has > topic.num_partitions:
-            what = f"topic {name} has {has} partitions, its feed declares {topic.num_partitions}; Kafka cannot take any away"
+            what = f"topic {name} has {has} partitions, its declaration says {topic.num_partitions}; Kafka cannot take any away"
             raise StackError(what, remedy=f"declare partitions: {has}, or delete the topic")
         if has < topic.num_partitions:
             client.create_partitions([NewPartitions(name, topic.num_partitions)])[name].result(timeout=30)
             changes.append(f"{name}: {has} → {topic.num_partitions} partitions")
-    return changes + configure(client, [topic for name, topic in topics.items() if name in existing])
+    return changes + configure(client, [topic for name, topic in all_.items() if name in existing])
 
 
 def create(client: AdminClient, topics: list[NewTopic]) -> list[str]:

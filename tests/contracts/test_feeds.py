@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from contracts.feeds import Feed, FeedError, load_feed, load_feeds
+from contracts.declarations import DeclarationError
+from contracts.feeds import Feed, load_feed, load_feeds
 
 
 def feed(**overrides) -> Feed:
@@ -28,7 +29,7 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
     declare(tmp_path, "three", record="no_such_record")
     (tmp_path / "four.yaml").write_text("name: [")
     declare(tmp_path, "five", holidays={"country": "XX"})
-    with pytest.raises(FeedError) as error:
+    with pytest.raises(DeclarationError) as error:
         load_feeds(tmp_path)
     said = str(error.value).splitlines()
     for expected in (
@@ -49,7 +50,7 @@ def test_a_name_that_is_no_identifier_is_refused(name):
 
 
 def test_an_unknown_feed_is_answered_with_the_known_ones():
-    with pytest.raises(FeedError, match="no feed 'nope': one of road-traffic, service-use, world-cup"):
+    with pytest.raises(DeclarationError, match="no feed 'nope': one of road-traffic, service-use, world-cup"):
         load_feed("nope")
 
 

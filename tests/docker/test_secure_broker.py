@@ -20,6 +20,7 @@ from confluent_kafka.admin import AclOperation, AdminClient
 
 from contracts.feeds import load_feed, load_feeds
 from contracts.kafka_access import PLAIN, KafkaAccess
+from contracts.queries import load_queries
 from serving.events import Events
 from serving.live import Live
 from serving.memory import Memory
@@ -29,6 +30,7 @@ from stack.home import HOST, JARS, free_ports
 from tests.docker.compose import ROOT, SERVICES, filled, secrets, stages
 
 FEED = load_feed("service-use")
+QUERIES = load_queries().values()
 REFUSED = KafkaError.TOPIC_AUTHORIZATION_FAILED
 JOURNAL = "kafkasql-journal"
 
@@ -272,7 +274,7 @@ def test_nobody_but_the_superuser_changes_anything(cluster):
 
 def test_deploying_again_changes_passwords_only_and_takes_back_what_no_one_wants(cluster):
     def deploy(feeds) -> list[str]:
-        return access.deploy(cluster.kafka, cluster.access("admin"), feeds, cluster.secrets)
+        return access.deploy(cluster.kafka, cluster.access("admin"), feeds, QUERIES, cluster.secrets)
 
     feeds, rule = load_feeds(), "User:serving  READ  TOPIC  road-traffic.scored"
     assert deploy(feeds.values()) == [f"password set: {user}" for user in access.USERS]

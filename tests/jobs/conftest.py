@@ -30,8 +30,8 @@ def feed(broker, monkeypatch) -> Feed:
     made = Feed(
         name=f"calls-{uuid.uuid4().hex[:8]}", description="calls", record="service_use_record", timezone="America/New_York"
     )
-    topics.deploy(broker.kafka, [made])
-    schemas.register(broker.registry, [made])
+    topics.deploy(broker.kafka, made.topics)
+    schemas.register(broker.registry, made.topics)
     monkeypatch.setattr("jobs.settings.load_feed", lambda name: made)
     return made
 

@@ -193,11 +193,11 @@ def test_a_topic_that_does_not_exist_is_named(broker, lake_platform):
 
 def test_a_registry_that_does_not_answer_is_named(lake_platform):
     with pytest.raises(JobError, match=r"registry http://127\.0\.0\.1:1, subject calls-value: .*refused"):
-        kafka.Registry(lake_platform).writer_schemas("calls")
+        kafka.Registry(lake_platform).writers("calls-value")
     with pytest.raises(JobError, match=r"registry http://127\.0\.0\.1:1, subject calls-value: .*refused"):
-        kafka.Registry(lake_platform).newest_id("calls")
+        kafka.Registry(lake_platform).newest_id("calls-value")
 
 
 def test_a_subject_that_is_not_registered_is_named(live_platform):
     with pytest.raises(JobError, match=r"subject calls-value: .*`sundial schemas register` registers it"):
-        kafka.Registry(live_platform).writer_schemas("calls")
+        kafka.Registry(live_platform).writers("calls-value")

@@ -61,8 +61,8 @@ def hourly(first: dt.date, days: int, value: int) -> list[tuple[dt.datetime, int
 @pytest.fixture
 def night(spark, run_job, live_platform, broker):
     """A baseline in force as of the night before, and a day of readings in the topic that is yet to be archived."""
-    topics.deploy(broker.kafka, [FEED])
-    schemas.register(broker.registry, [FEED])
+    topics.deploy(broker.kafka, FEED.topics)
+    schemas.register(broker.registry, FEED.topics)
     first = AS_OF - dt.timedelta(days=36)
     rows = [("I-94", at, value, 0, -1) for at, value in hourly(first, 35, 100)]
     frame = placed(spark.createDataFrame(rows, READINGS), FEED.timezone, FEED.interval_seconds).cache()

@@ -8,7 +8,7 @@ import pytest
 from fastavro.validation import ValidationError
 
 from contracts import avro
-from contracts.feeds import SCHEMAS
+from contracts.declarations import SCHEMAS
 
 RECORDS = sorted(folder.name for folder in (SCHEMAS / "avro").iterdir())
 PASSING = sorted((SCHEMAS / "examples").glob("*/*.pass.json"))

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from contracts.feeds import SCHEMAS, load_feed
+from contracts.declarations import SCHEMAS
+from contracts.feeds import load_feed
 from tests.serving import world
 from tests.serving.conftest import CHROMIUM, NASTY, served
 

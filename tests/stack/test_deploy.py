@@ -29,7 +29,7 @@ def partitions(broker, topic: str) -> int:
 
 def test_a_feeds_topics_are_created_as_declared(broker):
     declared = feed()
-    changes = topics.deploy(broker.kafka, [declared])
+    changes = topics.deploy(broker.kafka, declared.topics)
     assert sorted(changes) == sorted(
         f"{declared.name}{suffix}: created" for suffix in ("", ".scored", ".anomalies", ".dead-letter")
     )
@@ -44,21 +44,21 @@ def test_a_feeds_topics_are_created_as_declared(broker):
 
 def test_deploying_again_changes_nothing_and_a_changed_declaration_is_carried_out(broker):
     declared = feed()
-    topics.deploy(broker.kafka, [declared])
-    assert topics.deploy(broker.kafka, [declared]) == []
+    topics.deploy(broker.kafka, declared.topics)
+    assert topics.deploy(broker.kafka, declared.topics) == []
     changed = declared.model_copy(update={"partitions": 4, "retention_days": 5})
-    changes = topics.deploy(broker.kafka, [changed])
+    changes = topics.deploy(broker.kafka, changed.topics)
     assert f"{declared.name}: 2 → 4 partitions" in changes
     assert f"{declared.name}: retention.ms 259200000 → 432000000" in changes
     assert settings(broker, declared.scored_topic)["retention.ms"] == "432000000"
-    assert topics.deploy(broker.kafka, [changed]) == []
+    assert topics.deploy(broker.kafka, changed.topics) == []
 
 
 def test_fewer_partitions_than_there_are_is_an_error_that_names_the_topic(broker):
     declared = feed()
-    topics.deploy(broker.kafka, [declared])
-    with pytest.raises(StackError, match=f"topic {declared.name} has 2 partitions, its feed declares 1"):
-        topics.deploy(broker.kafka, [declared.model_copy(update={"partitions": 1})])
+    topics.deploy(broker.kafka, declared.topics)
+    with pytest.raises(StackError, match=f"topic {declared.name} has 2 partitions, its declaration says 1"):
+        topics.deploy(broker.kafka, declared.model_copy(update={"partitions": 1}).topics)
 
 
 def test_a_misspelt_topic_is_not_created_by_asking_for_it(broker):
@@ -74,14 +74,14 @@ def test_the_registry_keeps_its_schemas_for_ever(broker):
 
 def test_contracts_are_registered_once_under_their_topics_with_full_compatibility(broker):
     declared = feed()
-    ids = schemas.register(broker.registry, [declared])
+    ids = schemas.register(broker.registry, declared.topics)
     assert set(ids) == {f"{declared.name}{suffix}-value" for suffix in ("", ".scored", ".anomalies")}
-    assert schemas.register(broker.registry, [declared]) == ids
+    assert schemas.register(broker.registry, declared.topics) == ids
     client = SchemaRegistryClient({"url": broker.registry})
     subject = f"{declared.name}-value"
     assert client.get_config(subject).compatibility_level == "FULL"
     assert json.loads(client.get_latest_version(subject).schema.schema_str)["name"] == "service_use_record"
-    assert schemas.incompatible(broker.registry, [declared]) == {}
+    assert schemas.incompatible(broker.registry, declared.topics) == {}
 
 
 OTHER = {"type": "record", "name": "service_use_record", "namespace": "sundial", "fields": [{"name": "Colour", "type": "string"}]}
@@ -89,7 +89,7 @@ OTHER = {"type": "record", "name": "service_use_record", "namespace": "sundial",
 
 def test_an_incompatible_schema_is_refused_by_subject_with_the_registrys_reasons(broker):
     declared = feed()
-    schemas.register(broker.registry, [declared])
+    schemas.register(broker.registry, declared.topics)
     client = SchemaRegistryClient({"url": broker.registry})
     subject = f"{declared.name}-value"
     with pytest.raises(StackError) as failure:
@@ -103,7 +103,7 @@ def test_an_incompatible_schema_is_refused_by_subject_with_the_registrys_reasons
 
 def test_a_compatible_version_is_taken(broker):
     declared = feed()
-    schemas.register(broker.registry, [declared])
+    schemas.register(broker.registry, declared.topics)
     client = SchemaRegistryClient({"url": broker.registry})
     subject = f"{declared.name}-value"
     grown = json.loads(client.get_latest_version(subject).schema.schema_str)
@@ -111,7 +111,7 @@ def test_a_compatible_version_is_taken(broker):
     schemas.register_one(client, broker.registry, subject, json.dumps(grown))
     assert client.get_versions(subject) == [1, 2]
     assert (
-        schemas.register(broker.registry, [declared])[subject]
+        schemas.register(broker.registry, declared.topics)[subject]
         == client.lookup_schema(subject, Schema(client.get_version(subject, 1).schema.schema_str, "AVRO")).schema_id
     )
 
@@ -122,4 +122,4 @@ def test_a_check_names_what_the_registry_would_refuse(broker):
     client = SchemaRegistryClient({"url": broker.registry})
     client.register_schema(subject, Schema(json.dumps(OTHER), "AVRO"))
     client.set_config(subject, schemas.ServerConfig(compatibility=schemas.COMPATIBILITY))
-    assert list(schemas.incompatible(broker.registry, [declared])) == [subject]
+    assert list(schemas.incompatible(broker.registry, declared.topics)) == [subject]

@@ -15,8 +15,7 @@ import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from typer.testing import CliRunner
 
-from contracts.feeds import load_feeds
-from stack import airflow, kafka, lifecycle, process, registry, schemas, status
+from stack import airflow, kafka, lifecycle, process, registry, schemas, status, topics
 from stack.airflow_api import AirflowApi
 from stack.cli import app
 from stack.errors import StackError
@@ -39,7 +38,7 @@ def test_the_registrys_data_survive_a_restart_and_nothing_is_left_running(tmp_pa
     try:
         kafka.start(home)
         registry.start(home)
-        ids = schemas.register(home.registry, load_feeds().values())
+        ids = schemas.register(home.registry, topics.declared())
         lifecycle.down(home, lambda _: None)
         assert process.strays(home) == []
         assert process.recorded(home) == []
@@ -48,7 +47,7 @@ def test_the_registrys_data_survive_a_restart_and_nothing_is_left_running(tmp_pa
 
         kafka.start(home)
         registry.start(home)
-        assert schemas.register(home.registry, load_feeds().values()) == ids
+        assert schemas.register(home.registry, topics.declared()) == ids
         client = SchemaRegistryClient({"url": home.registry})
         assert {subject: client.get_latest_version(subject).schema_id for subject in client.get_subjects()} == ids
         assert client.get_config("service-use-value").compatibility_level == "FULL"

@@ -37,14 +37,14 @@ def test_rooms_import_one_way(room):
 
 
 def test_transforms_import_only_columns_arrays_and_each_other():
-    for file in (REPO / "jobs" / "transforms").glob("*.py"):
+    for file in (REPO / "jobs" / "transforms").rglob("*.py"):
         for name in imports(file):
             allowed = ("datetime", "collections.abc", "numpy", "pyarrow", "pyspark.sql", "jobs.transforms")
             assert name.startswith(allowed), f"{file.name} imports {name}"
 
 
 def test_inside_jobs_the_supports_do_not_import_entry_points():
-    supports = {"settings", "spark", "lake", "history", "wire", "kafka", "driver"}
+    supports = {"settings", "spark", "lake", "history", "wire", "readings", "kafka", "driver"}
     for support in supports:
         ours = {
             name.split(".")[1]

@@ -3,6 +3,7 @@
 import datetime as dt
 import io
 import json
+from dataclasses import replace
 
 import fastavro
 import pytest
@@ -11,13 +12,14 @@ from pyspark.sql import functions as F
 
 from contracts import avro
 from contracts.feeds import load_feed
-from jobs import wire
+from jobs import readings, wire
+from jobs.wire import Writers
 
 FEED = load_feed("service-use")
 AT = dt.datetime(2026, 11, 21, 11, 6, 40, tzinfo=dt.UTC)
 V1 = avro.latest("service_use_record")
 V2 = V1 | {"fields": [{"name": "Region", "type": "string", "default": "eu"}, *V1["fields"]]}
-SCHEMAS = {7: json.dumps(V1), 8: json.dumps(V2)}
+WRITERS = Writers("service-use-value", ((7, json.dumps(V1)), (8, json.dumps(V2))), refused=None)
 KAFKA = "key binary, value binary, partition int, offset long"
 
 
@@ -27,9 +29,9 @@ def payload(schema=V1, schema_id=7, **overrides) -> bytes:
     return avro.HEADER.pack(avro.MAGIC, schema_id) + out.getvalue()
 
 
-def decoded(spark, *records: tuple[bytes | None, bytes | None], refused_ids=None):
+def decoded(spark, *records: tuple[bytes | None, bytes | None], refused=None):
     rows = [(key and bytearray(key), value and bytearray(value), 0, offset) for offset, (key, value) in enumerate(records)]
-    return wire.decode(spark.createDataFrame(rows, KAFKA), FEED, SCHEMAS, refused_ids)
+    return readings.decode(spark.createDataFrame(rows, KAFKA), FEED, replace(WRITERS, refused=refused))
 
 
 def test_each_writer_schema_is_read_by_its_own_id(spark):
@@ -43,7 +45,7 @@ def test_each_writer_schema_is_read_by_its_own_id(spark):
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        (b"www", None, "no value (tombstone) where a reading belongs"),
+        (b"www", None, "no value (tombstone) where a record belongs"),
         (b"www", b"\x00\x00", "value too short for the Confluent wire format"),
         (b"www", b"\x01" + payload()[1:], "first byte is not the Confluent magic byte 0"),
         (b"www", payload(schema_id=99), "unknown schema id 99"),
@@ -60,9 +62,10 @@ def test_a_record_that_is_no_reading_says_why_and_keeps_its_bytes(spark, key, va
 
 
 def test_an_id_that_was_never_asked_for_stops_the_query_with_that_id(spark):
-    with pytest.raises(PySparkException, match=f"{wire.UNKNOWN_SCHEMA}99"):
-        decoded(spark, (b"www", payload(schema_id=99)), refused_ids=frozenset({5})).collect()
-    (row,) = decoded(spark, (b"www", payload(schema_id=99)), refused_ids=frozenset({5, 99})).collect()
+    with pytest.raises(PySparkException) as failure:
+        decoded(spark, (b"www", payload(schema_id=99)), refused=frozenset({5})).collect()
+    assert wire.unknown_schema(failure.value) == ("service-use-value", 99)
+    (row,) = decoded(spark, (b"www", payload(schema_id=99)), refused=frozenset({5, 99})).collect()
     assert row.Error == "unknown schema id 99"
 
 
@@ -82,7 +85,7 @@ def scored_row(spark, anomalous):
 
 
 def test_each_row_goes_to_its_topics_under_a_deterministic_key(spark):
-    routed = wire.route(scored_row(spark, True), FEED, {"scored": 11, "anomaly": 12}).collect()
+    routed = readings.route(scored_row(spark, True), FEED, {"scored": 11, "anomaly": 12}).collect()
     key = f"www|{int(AT.timestamp() * 1000)}".encode()
     assert [(row.topic, bytes(row.key)) for row in routed] == [
         ("service-use.scored", key),
@@ -114,5 +117,5 @@ def test_each_row_goes_to_its_topics_under_a_deterministic_key(spark):
 
 
 def test_a_normal_reading_is_no_anomaly_record(spark):
-    routed = wire.route(scored_row(spark, False), FEED, {"scored": 11, "anomaly": 12}).collect()
+    routed = readings.route(scored_row(spark, False), FEED, {"scored": 11, "anomaly": 12}).collect()
     assert [row.topic for row in routed] == ["service-use.scored", "service-use.dead-letter"]

@@ -1,0 +1,86 @@
+"""What every declaration is: YAML read strictly, one file each, with every mistake of every file listed; and its topics."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
+AvroName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+
+
+class DeclarationError(ValueError):
+    """One or more declarations are wrong; the message lists every mistake with its file and field."""
+
+
+class Declared(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Declaration(Declared):
+    """What one file declares; its name is the file's."""
+
+    name: Name
+
+    def unmet(self) -> Iterator[str]:
+        """What the declaration relies on in the repository and does not find there, each as `field: what`."""
+        yield from ()
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic that a declaration asks for."""
+
+    name: str
+    partitions: int
+    retention_days: int
+    compacted: bool = False
+    record: str | None = None  # contract of its values; None: no schema, as of dead letters
+    key_record: str | None = None  # contract of its keys; None: no schema, UTF-8 text
+
+
+def dead_letter_topic(topic: str) -> str:
+    """Where records go that can't be read from a topic, or written to it."""
+    return f"{topic}.dead-letter"
+
+
+def dead_letters(topic: str, retention_days: int) -> Topic:
+    return Topic(dead_letter_topic(topic), 1, retention_days)
+
+
+def no_contract(field: str, record: str | None) -> Iterator[str]:
+    if record and not list((SCHEMAS / "avro" / record).glob("v*.avsc")):
+        yield f"{field}: no schemas/avro/{record}/v1.avsc"
+
+
+D = TypeVar("D", bound=Declaration)
+
+
+def load(folder: Path, kind: type[D]) -> dict[str, D]:
+    """Every declaration in a folder by name. Raises DeclarationError listing all mistakes of all files."""
+    found, mistakes = {}, []
+    for file in sorted(folder.glob("*.yaml")):
+        try:
+            declared = kind.model_validate(yaml.safe_load(file.read_text()) or {})
+        except yaml.YAMLError as error:
+            mistakes.append(f"{file.name}: not YAML: {' '.join(str(error).split())}")
+            continue
+        except ValidationError as error:
+            for each in error.errors():
+                field = ".".join(str(part) for part in each["loc"]) or "declaration"
+                mistakes.append(f"{file.name}: {field}: {each['msg'].removeprefix('Value error, ')}")
+            continue
+        if declared.name != file.stem:
+            mistakes.append(f"{file.name}: name: is {declared.name!r}, must be the file's name {file.stem!r}")
+        mistakes.extend(f"{file.name}: {what}" for what in declared.unmet())
+        found[declared.name] = declared
+    if not found and not mistakes:
+        mistakes.append(f"{folder}: no {kind.__name__.lower()} declared (*.yaml)")
+    if mistakes:
+        raise DeclarationError("\n".join(mistakes))
+    return found

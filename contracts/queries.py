@@ -1,0 +1,177 @@
+"""Stream queries: one YAML file under `schemas/queries/` each, with the SQL text itself or the name of one pure function.
+
+A query reads topics as rows and writes its result's rows to topics. It runs in the Spark application that it names.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from contracts import avro
+from contracts.declarations import (
+    SCHEMAS,
+    AvroName,
+    Declaration,
+    DeclarationError,
+    Declared,
+    Name,
+    Topic,
+    dead_letter_topic,
+    dead_letters,
+    load,
+    no_contract,
+)
+
+QUERIES = SCHEMAS / "queries"
+TRANSFORMS = SCHEMAS.parent / "jobs" / "transforms" / "queries"
+ROW_TIME = "RowTime"  # each input row's time, as the declaration wants it
+ORIGIN = "_kafka"  # where a row came from, while it is decoded
+
+TopicName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,3}$")]
+Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+Column = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
+Duration = Annotated[str, Field(pattern=r"^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$")]
+Expression = Annotated[str, Field(min_length=1, max_length=2000)]
+Query_ = Annotated[str, Field(pattern=r"(?i)^\s*(select|with)\s", max_length=20_000)]
+
+
+class Key(Declared):
+    """The column in which a topic's key stands: a struct of the contract's fields, or UTF-8 text where it has no contract."""
+
+    column: Column
+    record: AvroName | None = None
+
+
+class Input(Declared):
+    """A topic as rows: a column for each field of its contract, one for its key where that is named, and RowTime (TIMESTAMP)."""
+
+    topic: TopicName
+    record: AvroName  # contract of the values; what was written with other versions is read as its newest
+    key: Key | None = None
+    time: Literal["event", "broker", "processing"] = "broker"  # what RowTime is: `timestamp`, Kafka's own, or the batch's clock
+    timestamp: Expression | None = None  # of event time: Spark SQL over the columns that gives a TIMESTAMP
+    lateness: Duration | None = None  # how far behind the newest RowTime seen a row may be and still count; null: no watermark
+    partitions: Annotated[int, Field(ge=1, le=512)] | None = None  # of a topic that no feed and no query writes; default 2
+    retention_days: Annotated[int, Field(ge=1)] | None = None  # of such a topic; default 7
+
+    @model_validator(mode="after")
+    def _timed(self):
+        if (self.time == "event") != (self.timestamp is not None):
+            raise ValueError("timestamp goes with time: event, and with no other")
+        return self
+
+    @property
+    def declared_topic(self) -> Topic:
+        """What is asked for if nobody else declares the topic."""
+        key_record = self.key.record if self.key else None
+        return Topic(self.topic, self.partitions or 2, self.retention_days or 7, record=self.record, key_record=key_record)
+
+
+class Output(Declared):
+    """A topic for the result's rows: those for which `when` is true, or all."""
+
+    topic: TopicName
+    record: AvroName  # contract of the values; the result must have its fields, by name and type
+    key: Expression  # Spark SQL over the result's columns that gives the record's key as text; the same for a row computed again
+    when: Expression | None = None  # Spark SQL condition over the result's columns
+    compacted: bool = True  # readers see the last row of each key once
+    partitions: Annotated[int, Field(ge=1, le=512)] = 2
+    retention_days: Annotated[int, Field(ge=1)] = 7
+
+    @property
+    def declared_topic(self) -> Topic:
+        return Topic(self.topic, self.partitions, self.retention_days, self.compacted, self.record)
+
+
+class Query(Declaration):
+    """A declared stream query. `sql` sees each input as a view of that name; `transform` gets them as a dict of DataFrames."""
+
+    description: str
+    inputs: Annotated[dict[Identifier, Input], Field(min_length=1)]
+    sql: Query_ | None = None
+    transform: Identifier | None = None  # function of that name in jobs/transforms/queries/<transform>.py
+    outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
+    mode: Literal["append", "update"] = "append"  # update: a window's row is written with each change, not once it is over
+    trigger: Duration = "1 second"  # how often a batch begins
+    application: Name = "shared"  # queries of one application share a driver, and its memory
+
+    @model_validator(mode="after")
+    def _says_one_thing(self):
+        if (self.sql is None) == (self.transform is None):
+            raise ValueError("exactly one of sql and transform must be given")
+        read = {each.topic for each in self.inputs.values()}
+        written = Counter(each.topic for each in self.outputs)
+        for topic, times in written.items():
+            if times > 1:
+                raise ValueError(f"two outputs to topic {topic}")
+            if topic in read:
+                raise ValueError(f"topic {topic} is both read and written")
+        return self
+
+    def unmet(self) -> Iterator[str]:
+        for alias, each in self.inputs.items():
+            yield from no_contract(f"inputs.{alias}.record", each.record)
+            yield from no_contract(f"inputs.{alias}.key.record", each.key and each.key.record)
+            columns = [*_fields(each.record), *([each.key.column] if each.key else []), ROW_TIME, ORIGIN]
+            for column, times in Counter(column.lower() for column in columns).items():
+                if times > 1:
+                    yield f"inputs.{alias}: two columns are named {column!r} (fields, key, {ROW_TIME}, {ORIGIN})"
+        for number, each in enumerate(self.outputs):
+            yield from no_contract(f"outputs.{number}.record", each.record)
+        if self.transform and not (TRANSFORMS / f"{self.transform}.py").exists():
+            yield f"transform: no jobs/transforms/queries/{self.transform}.py"
+
+
+def _fields(record: str) -> list[str]:
+    """Of the contract; none where there is no such contract, which is said elsewhere."""
+    try:
+        return [field["name"] for field in avro.latest(record)["fields"]]
+    except FileNotFoundError:
+        return []
+
+
+def load_queries(folder: Path = QUERIES) -> dict[str, Query]:
+    """Every declared query by name. Raises DeclarationError listing all mistakes of all files."""
+    return load(folder, Query)
+
+
+def load_application(name: str, folder: Path = QUERIES) -> dict[str, Query]:
+    """The queries of one application by name; DeclarationError names the known applications."""
+    queries = load_queries(folder)
+    found = {query.name: query for query in queries.values() if query.application == name}
+    if not found:
+        known = sorted({query.application for query in queries.values()})
+        raise DeclarationError(f"no query of application {name!r}: one of {', '.join(known)}")
+    return found
+
+
+def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list[Topic]:
+    """The topics that queries write and read, with their dead letters, but for those that others (the feeds) declare.
+
+    A topic belongs to who writes it; one that no declaration writes, to all that read it. Raises DeclarationError where two
+    declarations of one topic say different things.
+    """
+    queries, theirs, mistakes = list(queries), {topic.name: topic for topic in others}, []
+    owned = dict(theirs)
+    for query in queries:
+        for topic in (each.declared_topic for each in query.outputs):
+            if owned.setdefault(topic.name, topic) is not topic:
+                mistakes.append(f"{query.name}.yaml: topic {topic.name} is written by another declaration too")
+    found = dict(owned)
+    for query in queries:
+        for alias, each in query.inputs.items():
+            wanted, known = each.declared_topic, found.setdefault(each.topic, each.declared_topic)
+            if each.topic in owned and (each.partitions or each.retention_days):
+                mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic}'s writer declares its partitions and retention")
+            elif (known.record, known.key_record) != (wanted.record, wanted.key_record):
+                mistakes.append(f"{query.name}.yaml: inputs.{alias}: another declaration gives {each.topic} another contract")
+            elif each.topic not in owned and known != wanted:
+                mistakes.append(f"{query.name}.yaml: inputs.{alias}: another declaration gives {each.topic} another size")
+    if mistakes:
+        raise DeclarationError("\n".join(mistakes))
+    for name in [each.topic for query in queries for each in (*query.inputs.values(), *query.outputs)]:
+        found.setdefault(dead_letter_topic(name), dead_letters(name, found[name].retention_days))
+    return [topic for name, topic in found.items() if name not in theirs]

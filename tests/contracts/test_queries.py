@@ -1,0 +1,151 @@
+"""A query's declaration: every mistake is named with its file and field, and topics and contracts follow from it."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from contracts import avro
+from contracts.declarations import DeclarationError, Topic
+from contracts.feeds import load_feeds
+from contracts.queries import Query, load_application, load_queries, query_topics
+
+RIDES = {"topic": "rides", "record": "taxi_ride"}
+LOW = {"topic": "rides.low", "record": "taxi_ride", "key": "VendorID"}
+
+
+def declaration(**overrides) -> dict:
+    made = {
+        "name": "one",
+        "description": "of the test",
+        "inputs": {"rides": RIDES},
+        "sql": "SELECT * FROM rides",
+        "outputs": [LOW],
+    }
+    return made | overrides
+
+
+def query(**overrides) -> Query:
+    return Query(**declaration(**overrides))
+
+
+def declare(folder: Path, name: str, **overrides) -> None:
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(declaration(name=name, **overrides)))
+
+
+def test_the_declared_queries_load():
+    assert set(load_queries()) == {"rides-by-amount", "rides-per-vendor-minute"}
+    assert set(load_application("rides")) == {"rides-by-amount", "rides-per-vendor-minute"}
+
+
+def test_an_unknown_application_is_answered_with_the_known_ones():
+    with pytest.raises(DeclarationError, match="no query of application 'nope': one of rides"):
+        load_application("nope")
+
+
+def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
+    (tmp_path / "file.yaml").write_text(yaml.safe_dump(declaration(name="other", inputs={"rides": RIDES | {"record": "nope"}})))
+    declare(tmp_path, "both", transform="rides_per_vendor_minute")
+    declare(tmp_path, "neither", sql=None)
+    declare(tmp_path, "no-function", sql=None, transform="nowhere")
+    declare(tmp_path, "no-select", sql="DROP TABLE rides")
+    declare(tmp_path, "extra", inputs={"rides": RIDES | {"colour": "red"}})
+    declare(tmp_path, "event", inputs={"rides": RIDES | {"time": "event"}})
+    declare(tmp_path, "broker", inputs={"rides": RIDES | {"timestamp": "now()"}})
+    declare(tmp_path, "lateness", inputs={"rides": RIDES | {"lateness": "soon"}})
+    declare(tmp_path, "trigger", trigger="1 fortnight")
+    declare(tmp_path, "mode", mode="complete")
+    declare(tmp_path, "key", inputs={"rides": RIDES | {"key": {"column": "vendorid", "record": "no_key"}}})
+    declare(tmp_path, "twice", outputs=[LOW, LOW])
+    declare(tmp_path, "loop", outputs=[LOW | {"topic": "rides"}])
+    declare(tmp_path, "output", outputs=[LOW | {"record": "nope"}])
+    declare(tmp_path, "none", outputs=[])
+    (tmp_path / "text.yaml").write_text("name: [")
+    with pytest.raises(DeclarationError) as error:
+        load_queries(tmp_path)
+    assert [line.split("\n")[0] for line in str(error.value).splitlines()] == [
+        "both.yaml: declaration: exactly one of sql and transform must be given",
+        "broker.yaml: inputs.rides: timestamp goes with time: event, and with no other",
+        "event.yaml: inputs.rides: timestamp goes with time: event, and with no other",
+        "extra.yaml: inputs.rides.colour: Extra inputs are not permitted",
+        "file.yaml: name: is 'other', must be the file's name 'file'",
+        "file.yaml: inputs.rides.record: no schemas/avro/nope/v1.avsc",
+        "key.yaml: inputs.rides.key.record: no schemas/avro/no_key/v1.avsc",
+        "key.yaml: inputs.rides: two columns are named 'vendorid' (fields, key, RowTime, _kafka)",
+        "lateness.yaml: inputs.rides.lateness: String should match pattern"
+        " '^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$'",
+        "loop.yaml: declaration: topic rides is both read and written",
+        "mode.yaml: mode: Input should be 'append' or 'update'",
+        "neither.yaml: declaration: exactly one of sql and transform must be given",
+        "no-function.yaml: transform: no jobs/transforms/queries/nowhere.py",
+        r"no-select.yaml: sql: String should match pattern '(?i)^\s*(select|with)\s'",
+        "none.yaml: outputs: Tuple should have at least 1 item after validation, not 0",
+        "output.yaml: outputs.0.record: no schemas/avro/nope/v1.avsc",
+        "text.yaml: not YAML: while parsing a flow node expected the node content, but found '<stream end>'"
+        ' in "<unicode string>", line 1, column 8: name: [ ^',
+        "trigger.yaml: trigger: String should match pattern '^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$'",
+        "twice.yaml: declaration: two outputs to topic rides.low",
+    ]
+
+
+@pytest.mark.parametrize("name", ["../etc", "Rides", "a b", "a..b", "x" * 64, "a;drop", ""])
+def test_a_topic_that_is_no_identifier_is_refused(name):
+    with pytest.raises(ValueError, match="topic"):
+        query(inputs={"rides": RIDES | {"topic": name}})
+
+
+@pytest.mark.parametrize("alias", ["Rides", "a-b", "1st", "a;drop", "_kafka"])
+def test_an_alias_that_is_no_sql_name_is_refused(alias):
+    with pytest.raises(ValueError, match=r"inputs\."):
+        query(inputs={alias: RIDES})
+
+
+@pytest.mark.parametrize("name", ["../etc", "os.path", "a-b", "__init__"])
+def test_a_transform_that_is_no_functions_name_is_refused(name):
+    with pytest.raises(ValueError, match="transform"):
+        query(sql=None, transform=name)
+
+
+def test_topics_follow_from_the_declarations_and_each_has_dead_letters():
+    key = {"column": "RideKey", "record": "taxi_ride_key"}
+    first = query(inputs={"rides": RIDES | {"key": key, "partitions": 4}}, outputs=[LOW | {"retention_days": 3}])
+    second = query(name="two", inputs={"low": RIDES | {"topic": "rides.low"}}, outputs=[LOW | {"topic": "b", "compacted": False}])
+    found = {topic.name: topic for topic in query_topics([first, second])}
+    assert found == {
+        "rides": Topic("rides", 4, 7, False, "taxi_ride", "taxi_ride_key"),
+        "rides.dead-letter": Topic("rides.dead-letter", 1, 7),
+        "rides.low": Topic("rides.low", 2, 3, True, "taxi_ride"),
+        "rides.low.dead-letter": Topic("rides.low.dead-letter", 1, 3),
+        "b": Topic("b", 2, 7, False, "taxi_ride"),
+        "b.dead-letter": Topic("b.dead-letter", 1, 7),
+    }
+    assert avro.subjects(found["rides"]) == {"rides-value": "taxi_ride", "rides-key": "taxi_ride_key"}
+    assert avro.subjects(found["rides.dead-letter"]) == {}
+
+
+def test_the_topic_of_a_feed_stays_the_feeds():
+    feed = load_feeds()["service-use"]
+    calls = {"topic": "service-use", "record": "service_use_record", "key": {"column": "ServiceName"}}
+    found = query_topics([query(inputs={"calls": calls})], feed.topics)
+    assert [topic.name for topic in found] == ["rides.low", "rides.low.dead-letter"]
+
+
+def test_declarations_of_one_topic_must_agree():
+    feed = load_feeds()["service-use"]
+    calls = {"topic": "service-use", "record": "service_use_record"}
+    queries = [
+        query(),
+        query(name="size", inputs={"rides": RIDES | {"partitions": 3}}, outputs=[LOW | {"topic": "b"}]),
+        query(name="contract", inputs={"rides": RIDES | {"record": "vendor_minute"}}, outputs=[LOW | {"topic": "c"}]),
+        query(name="writer"),
+        query(name="feeds", inputs={"calls": calls | {"partitions": 3}}, outputs=[LOW | {"topic": "service-use.scored"}]),
+    ]
+    with pytest.raises(DeclarationError) as error:
+        query_topics(queries, feed.topics)
+    assert str(error.value).splitlines() == [
+        "writer.yaml: topic rides.low is written by another declaration too",
+        "feeds.yaml: topic service-use.scored is written by another declaration too",
+        "size.yaml: inputs.rides: another declaration gives rides another size",
+        "contract.yaml: inputs.rides: another declaration gives rides another contract",
+        "feeds.yaml: inputs.calls: service-use's writer declares its partitions and retention",
+    ]

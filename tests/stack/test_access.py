@@ -1,0 +1,23 @@
+"""The rules that declarations make; what a broker does with them is for tests/docker/test_secure_broker.py."""
+
+from contracts.feeds import load_feeds
+from contracts.queries import Query
+from stack.access import said, wanted
+
+
+def query(name: str, reads: str, writes: str) -> Query:
+    source = {"topic": reads, "record": "service_use_record", "key": {"column": "ServiceName"}}
+    output = {"topic": writes, "record": "service_use_record", "key": "ServiceName"}
+    return Query(name=name, description="of the test", inputs={"calls": source}, sql="SELECT * FROM calls", outputs=[output])
+
+
+def test_queries_may_read_their_inputs_and_write_their_outputs_and_dead_letters():
+    feeds = load_feeds().values()
+    queries = [query("one", "clicks", "few"), query("two", "few", "fewer"), query("three", "service-use", "calls")]
+    added = {said(rule) for rule in wanted(feeds, queries)} - {said(rule) for rule in wanted(feeds, [])}
+    written = ["few", "fewer", "calls", *(f"{topic}.dead-letter" for topic in ("clicks", "few", "fewer", "calls"))]
+    assert added == {
+        *(f"User:streams  READ  TOPIC  {topic}" for topic in ("clicks", "few")),
+        *(f"User:streams  WRITE  TOPIC  {topic}" for topic in written),
+        "User:sources  WRITE  TOPIC  clicks",
+    }
