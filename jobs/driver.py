@@ -109,6 +109,11 @@ class Driver:
         unfinished.replace(self._file(name))
 
 
+def said(error: Exception | None) -> str:
+    """What a failed query says, without the plan that Spark prints after it."""
+    return str(error).partition("\n=== Streaming Query ===")[0]
+
+
 def now() -> str:
     """This instant, ISO 8601 in UTC."""
     return dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")

@@ -17,7 +17,7 @@ from contracts import avro
 from contracts.feeds import Feed
 from jobs import kafka, lake, readings, settings, spark, wire
 from jobs.backlog import Backlog
-from jobs.driver import Driver, now
+from jobs.driver import Driver, now, said
 from jobs.settings import JobError, Platform
 from jobs.transforms import scoring
 from jobs.wire import Writers
@@ -144,7 +144,7 @@ def _after_failure(error: StreamingQueryException | None, registry: kafka.Regist
     """A record whose schema id is unknown ends the query: the registry is asked."""
     unknown = wire.unknown_schema(error)
     if not unknown:
-        raise JobError(f"query failed: {error}")
+        raise JobError(f"query failed: {said(error)}")
     return replace(plan, writers=registry.learned(plan.writers, unknown[1]))
 
 

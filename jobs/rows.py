@@ -1,0 +1,159 @@
+"""A query's rows: from Kafka records, with an Error for each that is none, and its result's rows to records of its topics."""
+
+import importlib
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from contracts import avro
+from contracts.declarations import dead_letter_topic
+from contracts.queries import ORIGIN, ROW_TIME, Input, Output, Query
+from jobs import wire
+from jobs.settings import JobError
+from jobs.wire import Writers
+
+
+def subjects(source: Input) -> dict[str, str]:
+    """The record of each subject that an input is read from: its values', and its keys' where those have a contract."""
+    return avro.subjects(source.declared_topic)
+
+
+def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> DataFrame:
+    """Records of an input's topic as Spark's Kafka source gives them (key, value, partition, offset, timestamp) as
+    Row struct (see Input), or else Error string, the other null, and where it came from, as `wire.dead_letter` takes it:
+    Key and Bytes binary, KafkaPartition int, KafkaOffset long.
+
+    writers: by subject.
+    """
+    origin = {"key": "Key", "value": "Bytes", "partition": "KafkaPartition", "offset": "KafkaOffset", "timestamp": "At"}
+    taken = records.select(*(F.col(theirs).alias(ours) for theirs, ours in origin.items()))
+    value, key = F.col("_value"), F.col("_key")
+    read = taken.select(
+        "*",
+        wire.decode("Bytes", source.record, writers[avro.subject(source.topic)]).alias("_value"),
+        _key(source, writers).alias("_key"),
+    )
+    error = F.coalesce(
+        wire.reason("Bytes", value, source.record, writers[avro.subject(source.topic)]), _key_error(source, key, writers)
+    )
+    fields = [field["name"] for field in avro.latest(source.record)["fields"]]
+    columns = [value[field].alias(field) for field in fields]
+    if source.key:
+        fields, columns = [*fields, source.key.column], [*columns, key.alias(source.key.column)]
+    flat = read.select(*columns, F.struct(*origin.values(), error.alias("Error")).alias(ORIGIN))
+    good = F.col(ORIGIN)["Error"].isNull()
+    timed = flat.withColumn(ROW_TIME, F.when(good, _time(source)))
+    untimed = F.when(F.col(ROW_TIME).isNull(), f"no {source.time} time")
+    return timed.select(
+        F.when(F.col(ROW_TIME).isNotNull(), F.struct(*fields, ROW_TIME)).alias("Row"),
+        F.coalesce(F.col(ORIGIN)["Error"], untimed).alias("Error"),
+        *(F.col(ORIGIN)[name].alias(name) for name in ("Key", "Bytes", "KafkaPartition", "KafkaOffset")),
+    )
+
+
+def records(query: Query, decoded: dict[str, DataFrame], schema_ids: dict[str, int]) -> DataFrame:
+    """Kafka records (topic, key, value, headers) of what a query writes: its result, and the dead letters of its inputs.
+
+    decoded: what `decode` makes of each input. schema_ids: registry id of each output topic's values.
+    """
+    written = encode(
+        result(query, {alias: _good(rows, query.inputs[alias]) for alias, rows in decoded.items()}), query, schema_ids
+    )
+    for alias, rows in decoded.items():
+        letter = F.struct(*wire.dead_letter(query.inputs[alias].topic))
+        written = written.union(_each(rows, F.when(F.col("Error").isNotNull(), letter)))
+    return written
+
+
+def result(query: Query, inputs: dict[str, DataFrame]) -> DataFrame:
+    """What the query makes of its inputs, live or not. SQL sees them as views, which stay in the session of the inputs."""
+    if query.transform:
+        module = importlib.import_module(f"jobs.transforms.queries.{query.transform}")
+        if not (function := getattr(module, query.transform, None)):
+            raise JobError(f"query {query.name}: no function {query.transform} in {module.__name__}")
+        return function(inputs)
+    for alias, rows in inputs.items():
+        rows.createOrReplaceTempView(alias)
+    return next(iter(inputs.values())).sparkSession.sql(query.sql)
+
+
+def encode(rows: DataFrame, query: Query, schema_ids: dict[str, int]) -> DataFrame:
+    """A result as Kafka records of the outputs that want its rows. A row that its output's contract does not allow becomes a dead
+    letter of that output: the row as JSON, with the reason. Raises JobError where the result has not a contract's columns.
+    """
+    return _each(rows, *(_record(rows, query, each, schema_ids[each.topic]) for each in query.outputs))
+
+
+def _record(rows: DataFrame, query: Query, output: Output, schema_id: int) -> Column:
+    """The record of a row for one output; null where the output does not want the row."""
+    required = _required(rows, query, output)
+    key = F.expr(output.key).cast("string")
+    nulls = F.concat_ws(", ", *(F.when(F.col(name).isNull(), name) for name in required))
+    wrong = F.when(key.isNull(), "no key").when(
+        nulls != "", F.concat(F.lit(f"null where {output.record} wants a value: "), nulls)
+    )
+    good = F.struct(
+        F.lit(output.topic).alias("topic"),
+        key.cast("binary").alias("key"),
+        wire.encode(output.record, schema_id).alias("value"),
+        F.lit(None).cast(wire.HEADERS).alias("headers"),
+    )
+    bad = F.struct(
+        F.lit(dead_letter_topic(output.topic)).alias("topic"),
+        F.concat_ws("|", F.lit(query.name), key).cast("binary").alias("key"),
+        F.to_json(F.struct("*")).cast("binary").alias("value"),
+        wire.headers({"reason": wrong.cast("binary"), "query": F.lit(query.name).cast("binary")}).alias("headers"),
+    )
+    chosen = F.when(wrong.isNull(), good).otherwise(bad)
+    return F.when(F.expr(output.when), chosen) if output.when else chosen
+
+
+def _required(rows: DataFrame, query: Query, output: Output) -> list[str]:
+    """Columns that must not be null. Raises JobError listing what of the contract the result lacks."""
+    contract = wire.row_type(rows.sparkSession, output.record)
+    has = {field.name: field.dataType.simpleString() for field in rows.schema}
+    wrong = [
+        f"{field.name} is {has.get(field.name, 'missing')}, must be {field.dataType.simpleString()}"
+        for field in contract
+        if has.get(field.name) != field.dataType.simpleString()
+    ]
+    if wrong:
+        raise JobError(f"query {query.name}: the result is no {output.record} for {output.topic}: {'; '.join(wrong)}")
+    return [field.name for field in contract if not field.nullable]
+
+
+def _good(decoded: DataFrame, source: Input) -> DataFrame:
+    rows = _each(decoded, F.col("Row"))
+    return rows.withWatermark(ROW_TIME, source.lateness) if source.lateness else rows
+
+
+def _each(rows: DataFrame, *structs: Column) -> DataFrame:
+    """The structs of every row that are not null, as rows: no, one or several for each.
+
+    Not by filters and unions. Spark moves a filter in front of what it asks about, and decodes once more for it. As in
+    readings.route, the structs stand in a projection of their own, and explode_outer keeps them from being computed twice.
+    """
+    arrays = rows.select(F.array(*structs).alias("_structs"))
+    return arrays.select(F.explode_outer("_structs").alias("_struct")).where(F.col("_struct").isNotNull()).select("_struct.*")
+
+
+def _time(source: Input) -> Column:
+    return {
+        "event": F.expr(source.timestamp or "NULL"),
+        "broker": F.col(ORIGIN)["At"],
+        "processing": F.current_timestamp(),
+    }[source.time].cast("timestamp")
+
+
+def _key(source: Input, writers: dict[str, Writers]) -> Column:
+    if source.key and source.key.record:
+        return wire.decode("Key", source.key.record, writers[avro.key_subject(source.topic)])
+    return F.col("Key").cast("string")
+
+
+def _key_error(source: Input, key: Column, writers: dict[str, Writers]) -> Column:
+    if source.key and source.key.record:
+        return wire.reason("Key", key, source.key.record, writers[avro.key_subject(source.topic)], what="key")
+    if source.key:
+        return F.when(key.isNull(), "no key").when(~F.is_valid_utf8(key), "key is not UTF-8 text")
+    return F.lit(None).cast("string")

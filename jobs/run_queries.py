@@ -1,0 +1,156 @@
+"""Run queries: every declared query of one application, as micro-batch queries of one Spark driver, until it is stopped.
+
+Each has its own checkpoint and is planned anew by itself when its inputs' writers have a new schema. If one fails for good, the
+driver ends with its error, and all of them begin again where they were once it is started again.
+
+Delivery is at least once: a batch that was interrupted is written again. As a row that is computed again has the same key, topics
+are compacted and readers upsert, its effect is once. A query that was never run begins with the oldest record of each topic.
+Rows that come later than an input's lateness are left out by Spark where it has state to protect; the heartbeat counts them.
+"""
+
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from contracts import avro
+from contracts.queries import Query, load_application
+from jobs import kafka, rows, settings, spark, wire
+from jobs.driver import Driver, now, said
+from jobs.settings import JobError, Platform
+from jobs.wire import Writers
+
+WATCH_SECONDS = 1.0
+REGISTRY_EVERY = 5  # watches
+BATCH_WAIT = 10.0  # seconds that a batch which is being worked on has to end before it is interrupted
+STATE_STORE = {
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
+
+def main(platform: Platform) -> None:
+    application = settings.application_parser(__doc__).parse_args().application
+    with Driver(platform, application, "queries") as driver:
+        session = spark.session(driver.name, platform)
+        driver.runs_as(session.sparkContext.applicationId)
+        registry = kafka.Registry(platform)
+        declared = load_application(application).values()
+        running = [Running(session, platform, registry, query, f"{driver.checkpoint}/{query.name}") for query in declared]
+        try:
+            for each in running:
+                each.start()
+            _watch(driver, running)
+        finally:
+            driver.report(state="stopping")
+            for each in running:
+                each.stop()
+
+
+def _watch(driver: Driver, running: list["Running"]) -> None:
+    """Returns when a stop is asked for. Raises JobError when a query fails for good."""
+    watches = 0
+    while not driver.wait(WATCH_SECONDS):
+        watches += 1
+        for each in running:
+            each.look(ask_registry=watches % REGISTRY_EVERY == 0)
+        states = {each.state for each in running}
+        driver.report(state="starting" if "starting" in states else "running", queries={e.name: e.told() for e in running})
+
+
+class Running:
+    """One query, from its first plan on."""
+
+    def __init__(self, session: SparkSession, platform: Platform, registry: kafka.Registry, query: Query, checkpoint: str):
+        self.name = query.name
+        self._session, self._platform, self._registry = session, platform, registry
+        self._declared, self._checkpoint = query, Path(checkpoint)
+        self._writers = {name: registry.writers(name) for each in query.inputs.values() for name in rows.subjects(each)}
+        self._started_at, self._seen, self._late = now(), -1, 0
+        self._query: StreamingQuery | None = None
+
+    def start(self) -> None:
+        """Plan with what is known of the writers now, and go on from the checkpoint."""
+        self._started_at, self._seen = now(), -1
+        print(f"query {self.name} started at {self._started_at}", flush=True)
+        self._query = (
+            self._records()
+            .writeStream.queryName(self.name)
+            .format("kafka")
+            .options(**kafka.producer_options(self._platform))
+            .outputMode(self._declared.mode)
+            .option("checkpointLocation", str(self._checkpoint))
+            .trigger(processingTime=self._declared.trigger)
+            .start()
+        )
+
+    def look(self, ask_registry: bool) -> None:
+        """Start anew where there is a reason to. Raises JobError when the query has failed and can't be mended."""
+        if not self._query.isActive:
+            error = self._query.exception()
+            unknown = wire.unknown_schema(error)
+            if not unknown:
+                raise JobError(f"query {self.name} failed: {said(error)}")
+            subject, schema_id = unknown
+            self._plan_with(self._writers | {subject: self._registry.learned(self._writers[subject], schema_id)})
+        elif ask_registry:
+            renewed = {name: self._registry.renewed(writers) for name, writers in self._writers.items()}
+            if renewed != self._writers:
+                self._plan_with(renewed)
+        self._count_late()
+
+    @property
+    def state(self) -> str:
+        return "running" if (self._checkpoint / "offsets" / "0").exists() or self._query.lastProgress else "starting"
+
+    def told(self) -> dict:
+        """For the heartbeat. late_rows: since the driver's start; other figures: of the last batch, null before the first."""
+        last = self._query.lastProgress
+        behind = [int(source.metrics.get("maxOffsetsBehindLatest") or 0) for source in last.sources] if last else []
+        return {
+            "started_at": self._started_at,
+            "batch_id": last and last.batchId,
+            "input_per_second": last and round(last.inputRowsPerSecond or 0.0, 1),
+            "processed_per_second": last and round(last.processedRowsPerSecond or 0.0, 1),
+            "records_behind": max(behind, default=None),
+            "watermark": last and last.eventTime.get("watermark"),
+            "state_rows": last and sum(operator.numRowsTotal for operator in last.stateOperators),
+            "late_rows": self._late,
+        }
+
+    def stop(self) -> None:
+        """Between two batches if there is a pause; a batch that takes too long is interrupted, and repeated after a restart."""
+        if self._query is None:
+            return
+        deadline = time.monotonic() + BATCH_WAIT
+        while self._query.isActive and self._query.status["isTriggerActive"] and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self._query.stop()
+
+    def _records(self):
+        session = self._session.newSession()  # each query has its own views: two may call their inputs alike
+        for name, value in STATE_STORE.items():
+            session.conf.set(name, value)
+        decoded = {
+            alias: rows.decode(kafka.read_stream(session, self._platform, each.topic, begin="earliest"), each, self._writers)
+            for alias, each in self._declared.inputs.items()
+        }
+        topics = [each.topic for each in self._declared.outputs]
+        return rows.records(self._declared, decoded, {topic: self._registry.newest_id(avro.subject(topic)) for topic in topics})
+
+    def _plan_with(self, writers: dict[str, Writers]) -> None:
+        print(f"query {self.name}: planning anew", flush=True)
+        self.stop()
+        self._writers = writers
+        self.start()
+
+    def _count_late(self) -> None:
+        for progress in self._query.recentProgress:
+            if progress.batchId > self._seen:
+                self._seen = progress.batchId
+                self._late += sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
+
+
+if __name__ == "__main__":
+    settings.run(main)

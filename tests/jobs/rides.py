@@ -1,0 +1,83 @@
+"""Taxi rides of the sample, in Kafka and as the rows that a query sees."""
+
+import csv
+import datetime as dt
+import io
+import json
+
+import fastavro
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka.schema_registry import SchemaRegistryClient
+
+from contracts import avro
+from contracts.declarations import SCHEMAS
+
+SAMPLE = SCHEMAS.parent / "samples" / "nyc_taxi_rides_2020-07.csv"
+PYTHON = {"int": int, "long": dt.datetime.fromisoformat, "double": float, "string": str}
+NEW_YORK = dt.timedelta(hours=-4)  # in summer
+
+
+def sample() -> list[dict]:
+    """The sample's rides by the time of their pick-up, as records of the contract taxi_ride."""
+    types = {field["name"]: _plain(field["type"]) for field in avro.latest("taxi_ride")["fields"]}
+    with SAMPLE.open() as file:
+        rides = [{name: PYTHON[types[name]](text) for name, text in row.items()} for row in csv.DictReader(file)]
+    return sorted(rides, key=lambda ride: ride["tpep_pickup_datetime"])
+
+
+def _plain(avro_type) -> str:
+    avro_type = avro_type[1] if isinstance(avro_type, list) else avro_type
+    return avro_type["type"] if isinstance(avro_type, dict) else avro_type
+
+
+def per_vendor_minute(rides: list[dict]) -> dict[tuple, tuple]:
+    """What the query of that name must find, counted by hand: rides and cents by vendor and start of the minute in UTC."""
+    found: dict[tuple, tuple] = {}
+    for ride in rides:
+        minute = (ride["tpep_pickup_datetime"] - NEW_YORK).replace(second=0)
+        count, cents = found.get((ride["VendorID"], minute), (0, 0))
+        found[ride["VendorID"], minute] = (count + 1, cents + round(100 * ride["total_amount"]))
+    return found
+
+
+class RidesTopic:
+    """A topic of rides, written with the newest schemas of its subjects."""
+
+    def __init__(self, broker, topic: str):
+        self._topic = topic
+        self._producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
+        self._registry = SchemaRegistryClient({"url": broker.registry})
+
+    def send(self, *rides: dict | bytes) -> None:
+        """Rides in their order, all to one partition; bytes are sent as they are."""
+        for ride in rides:
+            key = None if isinstance(ride, bytes) else self._wired(avro.key_subject(self._topic), ride)
+            value = ride if isinstance(ride, bytes) else self._wired(avro.subject(self._topic), ride)
+            self._producer.produce(self._topic, value, key, partition=0)
+        assert self._producer.flush(30) == 0
+
+    def _wired(self, subject: str, value: dict) -> bytes:
+        newest = self._registry.get_latest_version(subject)
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(newest.schema.schema_str)), value)
+        return avro.HEADER.pack(avro.MAGIC, newest.schema_id) + out.getvalue()
+
+
+class Reader:
+    """All that topics hold so far, read on with each look."""
+
+    def __init__(self, broker, *topics: str):
+        options = {"group.id": "test", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+        self._consumer = Consumer({"bootstrap.servers": broker.kafka, **options})
+        known = self._consumer.list_topics(timeout=10).topics
+        self._consumer.assign([TopicPartition(t, p, OFFSET_BEGINNING) for t in topics for p in known[t].partitions])
+        self.messages: list = []
+
+    def look(self) -> list:
+        self.messages += self._consumer.consume(1000, timeout=0.3)
+        return self.messages
+
+    def of(self, topic: str, record: str) -> dict[bytes, dict]:
+        """The last value of each key."""
+        read = (message for message in self.look() if message.topic() == topic)
+        return {each.key(): fastavro.schemaless_reader(io.BytesIO(each.value()[5:]), avro.parsed(record)) for each in read}

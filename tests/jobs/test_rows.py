@@ -1,0 +1,155 @@
+"""A query's rows: Kafka records in, each with its time or a reason, and the result's rows out under their keys."""
+
+import datetime as dt
+import io
+import json
+from dataclasses import replace
+
+import fastavro
+import pytest
+from pyspark.errors import PySparkException
+
+from contracts import avro
+from contracts.declarations import SCHEMAS
+from contracts.queries import Query
+from jobs import rows, wire
+from jobs.settings import JobError
+from jobs.wire import Writers
+
+KAFKA = "key binary, value binary, partition int, offset long, timestamp timestamp"
+CAME = dt.datetime(2026, 11, 21, 12)
+PICKUP = dt.datetime(2020, 7, 1, 0, 25, 32)
+EVENT = {"time": "event", "timestamp": "to_utc_timestamp(tpep_pickup_datetime, 'America/New_York')"}
+RIDE = json.loads((SCHEMAS / "examples/taxi_ride/first-of-the-sample.pass.json").read_text())["record"]
+V2 = avro.latest("taxi_ride") | {
+    "fields": [*avro.latest("taxi_ride")["fields"], {"name": "app", "type": "string", "default": ""}]
+}
+WRITERS = {
+    "rides-value": Writers("rides-value", ((7, json.dumps(avro.latest("taxi_ride"))), (8, json.dumps(V2))), refused=None),
+    "rides-key": Writers("rides-key", ((9, json.dumps(avro.latest("taxi_ride_key"))),), refused=None),
+}
+IDS = {"low": 11, "high": 12}
+LOW = {"topic": "low", "record": "taxi_ride", "key": "cast(VendorID as string)", "when": "total_amount < 40"}
+HIGH = LOW | {"topic": "high", "when": "total_amount >= 40"}
+
+
+def wired(schema: dict, schema_id: int, value: dict) -> bytearray:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
+    return bytearray(avro.HEADER.pack(avro.MAGIC, schema_id) + out.getvalue())
+
+
+def ride(schema=None, schema_id=7, **overrides) -> bytearray:
+    return wired(schema or avro.latest("taxi_ride"), schema_id, RIDE | overrides)
+
+
+def vendor(number: int = 1) -> bytearray:
+    return wired(avro.latest("taxi_ride_key"), 9, {"VendorID": number})
+
+
+def query(outputs=(LOW, HIGH), sql="SELECT * FROM rides", **source) -> Query:
+    declared = {"topic": "rides", "record": "taxi_ride", "key": {"column": "RideKey", "record": "taxi_ride_key"}} | source
+    return Query(name="split", description="of the test", inputs={"rides": declared}, sql=sql, outputs=outputs)
+
+
+def decoded(spark, made: Query, *records: tuple, writers=WRITERS):
+    numbered = [(key, value, 0, offset, CAME) for offset, (key, value) in enumerate(records)]
+    return rows.decode(spark.createDataFrame(numbered, KAFKA), made.inputs["rides"], writers)
+
+
+def written(spark, made: Query, *records: tuple) -> list:
+    return rows.records(made, {"rides": decoded(spark, made, *records)}, IDS).collect()
+
+
+def test_a_row_has_the_fields_of_its_contract_its_key_and_its_event_time(spark):
+    made = query(**EVENT)
+    first, second = decoded(spark, made, (vendor(), ride()), (vendor(), ride(V2, 8, VendorID=2, app="x"))).collect()
+    assert (first.Error, second.Error) == (None, None)
+    assert list(first.Row.asDict()) == [*RIDE, "RideKey", "RowTime"]
+    assert first.Row.tpep_pickup_datetime == PICKUP
+    assert (first.Row.total_amount, first.Row.RideKey.VendorID) == (9.3, 1)
+    assert first.Row.RowTime == PICKUP + dt.timedelta(hours=4)  # New York's summer time
+    assert second.Row.VendorID == 2
+
+
+def test_broker_time_is_kafkas_own_and_a_key_without_a_contract_is_text(spark):
+    (row,) = decoded(spark, query(time="broker", key={"column": "Vendor"}), (bytearray(b"one"), ride())).collect()
+    assert (row.Row.RowTime, row.Row.Vendor) == (CAME, "one")
+
+
+def test_processing_time_is_the_batches_clock(spark):
+    (row,) = decoded(spark, query(time="processing"), (vendor(), ride())).collect()
+    assert abs((row.Row.RowTime - dt.datetime.now(dt.UTC).replace(tzinfo=None)).total_seconds()) < 60
+
+
+NO_TIME = {"time": "event", "timestamp": "if(VendorID = 1, null, current_timestamp())"}
+
+
+@pytest.mark.parametrize(
+    ("source", "key", "value", "reason"),
+    [
+        ({}, vendor(), None, "no value (tombstone) where a record belongs"),
+        ({}, vendor(), ride()[:9], "value is not Avro of the schema that its header names"),
+        ({}, vendor(), ride(schema_id=99), "unknown schema id 99"),
+        ({}, None, ride(), "no key"),
+        ({}, vendor()[:4], ride(), "key too short for the Confluent wire format"),
+        ({}, vendor()[:5], ride(), "key too short for the Confluent wire format"),
+        ({"key": {"column": "Vendor"}}, bytearray(b"\xff"), ride(), "key is not UTF-8 text"),
+        ({"key": {"column": "Vendor"}}, None, ride(), "no key"),
+        (NO_TIME, vendor(), ride(), "no event time"),
+    ],
+)
+def test_a_record_that_is_no_row_is_dead_lettered_with_its_bytes(spark, source, key, value, reason):
+    made = query(**source)
+    good = vendor(2) if made.inputs["rides"].key.record else bytearray(b"two")
+    found = {row.topic: row for row in written(spark, made, (key, value), (good, ride(VendorID=2)))}
+    assert bytes(found["low"].key) == b"2"
+    dead = found["rides.dead-letter"]
+    assert (dead.value, bytes(dead.key)) == (value, b"rides-0-0")
+    said = {header.key: header.value and bytes(header.value) for header in dead.headers}
+    assert said == {
+        "reason": reason.encode(),
+        "topic": b"rides",
+        "partition": b"0",
+        "offset": b"0",
+        "key": key and bytes(key),
+    }
+
+
+def test_each_row_goes_where_its_condition_holds(spark):
+    found = written(spark, query(), (vendor(), ride()), (vendor(), ride(total_amount=40.0)), (vendor(), ride(total_amount=-3.0)))
+    assert [row.topic for row in found] == ["low", "high", "low"]
+    assert [bytes(row.value[:5]) for row in found[:2]] == [avro.HEADER.pack(0, 11), avro.HEADER.pack(0, 12)]
+    read = fastavro.schemaless_reader(io.BytesIO(found[1].value[5:]), avro.parsed("taxi_ride"))
+    assert (read["total_amount"], read["tpep_pickup_datetime"]) == (40.0, PICKUP)
+
+
+def test_a_row_that_its_contract_does_not_allow_is_a_dead_letter_of_the_output(spark):
+    sql = "SELECT * EXCEPT (extra), if(extra > 1, null, extra) AS extra, if(extra = 3, null, 'k') AS Id FROM rides"
+    made = query(outputs=[LOW | {"key": "Id"}], sql=sql)
+    records = [(vendor(), ride(extra=extra)) for extra in (0.5, 2.0, 3.0)]
+    good, null, keyless = written(spark, made, *records)
+    assert [row.topic for row in (good, null, keyless)] == ["low", "low.dead-letter", "low.dead-letter"]
+    assert {header.key: bytes(header.value) for header in null.headers} == {
+        "reason": b"null where taxi_ride wants a value: extra",
+        "query": b"split",
+    }
+    assert json.loads(null.value)["total_amount"] == 9.3
+    assert (bytes(null.key), bytes(keyless.headers[0].value)) == (b"split|k", b"no key")
+
+
+def test_a_result_that_is_not_as_its_contract_is_refused_before_it_runs(spark):
+    sql = "SELECT * EXCEPT (extra, VendorID), cast(VendorID as string) AS VendorID FROM rides"
+    with pytest.raises(JobError) as error:
+        written(spark, query(sql=sql), (vendor(), ride()))
+    assert str(error.value) == (
+        "query split: the result is no taxi_ride for low: VendorID is string, must be int; extra is missing, must be double"
+    )
+
+
+def test_an_id_that_was_never_asked_for_stops_the_query_and_names_its_subject(spark):
+    writers = {name: replace(each, refused=frozenset()) for name, each in WRITERS.items()}
+    strange = wired(avro.latest("taxi_ride_key"), 99, {"VendorID": 1})
+    with pytest.raises(PySparkException) as failure:
+        decoded(spark, query(), (strange, ride()), writers=writers).collect()
+    assert wire.unknown_schema(failure.value) == ("rides-key", 99)

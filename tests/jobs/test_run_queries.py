@@ -1,0 +1,189 @@
+"""The declared queries of the taxi rides on a real broker: outputs, restarts, late rides, bad bytes, new writers, failure."""
+
+import datetime as dt
+import json
+import signal
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+from contracts import avro
+from contracts.queries import Query, load_queries, query_topics
+from jobs import run_queries
+from jobs.settings import JobError
+from stack import schemas, topics
+from tests.jobs.rides import NEW_YORK, Reader, RidesTopic, per_vendor_minute, sample
+
+PATIENCE = 90.0
+
+
+class Application:
+    """Queries with topics of their own, deployed as the declared ones are."""
+
+    def __init__(self, platform, broker, run_job, monkeypatch):
+        self.platform, self.broker, self._run_job, self._monkeypatch = platform, broker, run_job, monkeypatch
+        self.name = f"app-{uuid.uuid4().hex[:8]}"
+        self.heartbeats: list[dict] = []
+
+    def topic(self, name: str) -> str:
+        return name.replace("rides", self.name)
+
+    def declare(self, *names: str, **overrides) -> None:
+        made = {name: self._own(load_queries()[name], overrides) for name in names}
+        self._monkeypatch.setattr(run_queries, "load_application", lambda _: made)
+        declared = query_topics(made.values())
+        topics.deploy(self.broker.kafka, declared)
+        schemas.register(self.broker.registry, declared)
+        self.source = RidesTopic(self.broker, self.topic("rides"))
+        self.reader = Reader(self.broker, *(topic.name for topic in declared))
+
+    def _own(self, query: Query, overrides: dict) -> Query:
+        inputs = {a: each.model_copy(update={"topic": self.topic(each.topic)}) for a, each in query.inputs.items()}
+        outputs = tuple(each.model_copy(update={"topic": self.topic(each.topic)}) for each in query.outputs)
+        return query.model_copy(update={"inputs": inputs, "outputs": outputs, **overrides})
+
+    def run(self, *steps) -> None:
+        """Run the driver until each step in turn has become true, then stop it. A step may act as well."""
+        stuck, over = [], threading.Event()
+
+        def conduct() -> None:
+            try:
+                for step in steps:
+                    deadline = time.monotonic() + PATIENCE
+                    while not step():
+                        if over.wait(0.1):
+                            return
+                        if time.monotonic() > deadline:
+                            return stuck.append(step)
+            finally:
+                (self.folder / "stop").touch()
+
+        conductor = threading.Thread(target=conduct)
+        conductor.start()
+        try:
+            self._run_job(run_queries, self.platform, "--application", self.name)
+        finally:
+            over.set()
+            conductor.join()
+        assert not stuck, f"a step did not become true; the last heartbeat said {self.told()}"
+
+    @property
+    def folder(self):
+        folder = Path(self.platform.streams) / f"{self.name}.queries"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def told(self, query: str | None = None) -> dict:
+        file = self.folder / "heartbeat.json"
+        heartbeat = json.loads(file.read_text()) if file.exists() else {}
+        return heartbeat.get("queries", {}).get(query, {}) if query else heartbeat
+
+    def rides(self, amount: str) -> dict[bytes, dict]:
+        return self.reader.of(self.topic(f"rides.{amount}"), "taxi_ride")
+
+    def minutes(self) -> dict[tuple, tuple]:
+        found = self.reader.of(self.topic("rides.per-vendor-minute"), "vendor_minute").values()
+        naive = ((row, row["WindowStart"].replace(tzinfo=None)) for row in found)
+        return {(row["VendorID"], start): (row["Rides"], round(100 * row["TotalAmount"])) for row, start in naive}
+
+    def dead_letters(self) -> list[tuple[bytes, bytes]]:
+        letters = [m for m in self.reader.look() if m.topic() == self.topic("rides.dead-letter")]
+        return [(message.value(), dict(message.headers())["reason"]) for message in letters]
+
+    def records(self, topic: str) -> int:
+        return sum(message.topic() == self.topic(topic) for message in self.reader.look())
+
+
+@pytest.fixture
+def application(live_platform, broker, run_job, monkeypatch):
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield Application(live_platform, broker, run_job, monkeypatch)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def test_both_queries_read_the_sample_and_go_on_after_a_restart_without_loss_or_doubling(application):
+    application.declare("rides-by-amount", "rides-per-vendor-minute")
+    rides = sample()
+    low = sum(ride["total_amount"] < 40 for ride in rides)
+    application.source.send(*rides[:150], b"\x00garbage", b"junk")
+    application.run(lambda: application.minutes() == per_vendor_minute(rides[:150]), lambda: len(application.dead_letters()) == 4)
+    assert set(application.dead_letters()) == {
+        (b"\x00garbage", b"unknown schema id 1734439522"),
+        (b"junk", b"value too short for the Confluent wire format"),
+    }
+    before = application.records("rides.low-amount")  # more than rides: the batch in which an unknown id turned up came twice
+    application.source.send(*rides[150:])
+    application.run(
+        lambda: application.minutes() == per_vendor_minute(rides),
+        lambda: len(application.rides("low-amount")) + len(application.rides("high-amount")) == len(rides),
+    )
+    assert (len(application.rides("low-amount")), len(application.rides("high-amount"))) == (low, len(rides) - low)
+    assert application.records("rides.low-amount") - before == sum(ride["total_amount"] < 40 for ride in rides[150:])
+    assert application.records("rides.dead-letter") == 4
+    assert {row["total_amount"] < 40 for row in application.rides("low-amount").values()} == {True}
+    assert application.told("rides-by-amount")["late_rows"] == 0
+
+
+def ride(minute: int, total: float = 10.0) -> dict:
+    at = dt.datetime(2020, 7, 1, 12) + dt.timedelta(minutes=minute)
+    return sample()[0] | {"VendorID": 1, "tpep_pickup_datetime": at, "total_amount": total}
+
+
+def cents(*minutes: tuple[int, int, int]) -> dict[tuple, tuple]:
+    noon = dt.datetime(2020, 7, 1, 12) - NEW_YORK
+    return {(1, noon + dt.timedelta(minutes=minute)): (rides, amount) for minute, rides, amount in minutes}
+
+
+def test_a_late_ride_changes_its_window_within_the_lateness_and_is_counted_beyond_it(application):
+    application.declare("rides-per-vendor-minute")
+    name = "rides-per-vendor-minute"
+    application.source.send(ride(0), ride(70))
+    application.run(
+        lambda: application.told(name).get("watermark") == "2020-07-01T16:10:00.000Z",
+        lambda: application.source.send(ride(11, 2.5), ride(11, 2.5), ride(5)) or True,
+        lambda: application.told(name).get("late_rows") == 1 and (1, NOON_11) in application.minutes(),
+    )
+    assert application.minutes() == cents((0, 1, 1000), (70, 1, 1000), (11, 2, 500))
+
+
+NOON_11 = dt.datetime(2020, 7, 1, 16, 11)
+
+
+def grown() -> str:
+    contract = avro.latest("taxi_ride")
+    return json.dumps(contract | {"fields": [{"name": "app", "type": "string", "default": ""}, *contract["fields"]]})
+
+
+def test_a_new_version_of_the_writers_schema_plans_the_queries_anew_and_loses_nothing(application, broker):
+    application.declare("rides-by-amount")
+    rides = sample()[:4]
+    application.source.send(*rides[:2])
+    subject = avro.subject(application.topic("rides"))
+
+    def register() -> bool:
+        return bool(SchemaRegistryClient({"url": broker.registry}).register_schema(subject, Schema(grown(), "AVRO")))
+
+    application.run(
+        lambda: application.records("rides.low-amount") == 2,
+        register,
+        lambda: application.source.send(*(each | {"app": "x"} for each in rides[2:])) or True,
+        lambda: len(application.rides("low-amount")) == 4,
+    )
+    assert application.dead_letters() == []
+    assert sorted(row["total_amount"] for row in application.rides("low-amount").values()) == sorted(
+        each["total_amount"] for each in rides
+    )
+
+
+def test_a_query_that_fails_for_good_ends_the_driver_with_its_name_and_error(application):
+    application.declare("rides-by-amount", sql="SELECT *, if(total_amount = 13, raise_error('thirteen'), 'k') AS Ride FROM rides")
+    application.source.send(ride(0, 13.0))
+    with pytest.raises(JobError, match=r"(?s)query rides-by-amount failed: .*thirteen") as error:
+        application.run(lambda: False)
+    assert "thirteen" in application.told()["last_error"]
+    assert "Project [" not in str(error.value)  # of Spark's plan
