@@ -35,7 +35,7 @@ Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 Column = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
 Duration = Annotated[str, Field(pattern=r"^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$")]
 Expression = Annotated[str, Field(min_length=1, max_length=2000)]
-Query_ = Annotated[str, Field(pattern=r"(?i)^\s*(select|with)\s", max_length=20_000)]
+Select = Annotated[str, Field(pattern=r"(?i)^\s*(select|with)\s", max_length=20_000)]
 
 
 class Key(Declared):
@@ -91,7 +91,7 @@ class Query(Declaration):
 
     description: str
     inputs: Annotated[dict[Identifier, Input], Field(min_length=1)]
-    sql: Query_ | None = None
+    sql: Select | None = None
     transform: Identifier | None = None  # function of that name in jobs/transforms/queries/<transform>.py
     outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
     mode: Literal["append", "update"] = "append"  # update: a window's row is written with each change, not once it is over

@@ -11,7 +11,7 @@ Rows that come later than an input's lateness are left out by Spark where it has
 import time
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from contracts import avro
@@ -87,6 +87,7 @@ class Running:
 
     def look(self, ask_registry: bool) -> None:
         """Start anew where there is a reason to. Raises JobError when the query has failed and can't be mended."""
+        self._count_late()
         if not self._query.isActive:
             error = self._query.exception()
             unknown = wire.unknown_schema(error)
@@ -98,11 +99,12 @@ class Running:
             renewed = {name: self._registry.renewed(writers) for name, writers in self._writers.items()}
             if renewed != self._writers:
                 self._plan_with(renewed)
-        self._count_late()
 
     @property
     def state(self) -> str:
-        return "running" if (self._checkpoint / "offsets" / "0").exists() or self._query.lastProgress else "starting"
+        """`running` once it has fixed where it begins, or has looked and found nothing."""
+        begun = any((self._checkpoint / "offsets").glob("[0-9]*"))
+        return "running" if begun or self._query.lastProgress else "starting"
 
     def told(self) -> dict:
         """For the heartbeat. late_rows: since the driver's start; other figures: of the last batch, null before the first."""
@@ -111,8 +113,7 @@ class Running:
         return {
             "started_at": self._started_at,
             "batch_id": last and last.batchId,
-            "input_per_second": last and round(last.inputRowsPerSecond or 0.0, 1),
-            "processed_per_second": last and round(last.processedRowsPerSecond or 0.0, 1),
+            "batch_seconds": last and round(last.batchDuration / 1000, 3),
             "records_behind": max(behind, default=None),
             "watermark": last and last.eventTime.get("watermark"),
             "state_rows": last and sum(operator.numRowsTotal for operator in last.stateOperators),
@@ -128,7 +129,7 @@ class Running:
             time.sleep(0.02)
         self._query.stop()
 
-    def _records(self):
+    def _records(self) -> DataFrame:
         session = self._session.newSession()  # each query has its own views: two may call their inputs alike
         for name, value in STATE_STORE.items():
             session.conf.set(name, value)

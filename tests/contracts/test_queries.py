@@ -34,7 +34,7 @@ def declare(folder: Path, name: str, **overrides) -> None:
 
 
 def test_the_declared_queries_load():
-    assert set(load_queries()) == {"rides-by-amount", "rides-per-vendor-minute"}
+    assert {"rides-by-amount", "rides-per-vendor-minute"} <= set(load_queries())
     assert set(load_application("rides")) == {"rides-by-amount", "rides-per-vendor-minute"}
 
 

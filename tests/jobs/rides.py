@@ -4,6 +4,7 @@ import csv
 import datetime as dt
 import io
 import json
+from collections.abc import Iterable
 
 import fastavro
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
@@ -38,6 +39,14 @@ def per_vendor_minute(rides: list[dict]) -> dict[tuple, tuple]:
         count, cents = found.get((ride["VendorID"], minute), (0, 0))
         found[ride["VendorID"], minute] = (count + 1, cents + round(100 * ride["total_amount"]))
     return found
+
+
+def by_minute(rows: Iterable[dict]) -> dict[tuple, tuple]:
+    """Records of the contract vendor_minute, as `per_vendor_minute` counts them."""
+    return {
+        (row["VendorID"], row["WindowStart"].replace(tzinfo=None)): (row["Rides"], round(100 * row["TotalAmount"]))
+        for row in rows
+    }
 
 
 class RidesTopic:
@@ -81,3 +90,7 @@ class Reader:
         """The last value of each key."""
         read = (message for message in self.look() if message.topic() == topic)
         return {each.key(): fastavro.schemaless_reader(io.BytesIO(each.value()[5:]), avro.parsed(record)) for each in read}
+
+    def minutes(self, topic: str) -> dict[tuple, tuple]:
+        """What the topic says of each vendor and minute, as `per_vendor_minute` counts it."""
+        return by_minute(self.of(topic, "vendor_minute").values())

@@ -86,9 +86,7 @@ class Application:
         return self.reader.of(self.topic(f"rides.{amount}"), "taxi_ride")
 
     def minutes(self) -> dict[tuple, tuple]:
-        found = self.reader.of(self.topic("rides.per-vendor-minute"), "vendor_minute").values()
-        naive = ((row, row["WindowStart"].replace(tzinfo=None)) for row in found)
-        return {(row["VendorID"], start): (row["Rides"], round(100 * row["TotalAmount"])) for row, start in naive}
+        return self.reader.minutes(self.topic("rides.per-vendor-minute"))
 
     def dead_letters(self) -> list[tuple[bytes, bytes]]:
         letters = [m for m in self.reader.look() if m.topic() == self.topic("rides.dead-letter")]
