@@ -24,7 +24,7 @@ from contracts.queries import load_queries
 from sources.replay_command import replay
 from sources.simulate_command import simulate
 from stack.errors import StackError
-from stack.home import Home, default_path
+from stack.home import ROOT, Home, default_path
 
 STALLED = 10.0  # seconds in which nothing was done of what waits; a restart is not one
 PROMOTION = {"as of": "as_of", "since": "at", "by": "by", "because": "reason"}  # what `status` says of a baseline
@@ -33,6 +33,8 @@ app.command("replay")(replay)
 app.command("simulate")(simulate)
 schemas_app = typer.Typer(no_args_is_help=True, help="The contracts in the schema registry.")
 app.add_typer(schemas_app, name="schemas")
+new_app = typer.Typer(no_args_is_help=True, help="Skeletons of what can be declared.")
+app.add_typer(new_app, name="new")
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 errors = Console(stderr=True, highlight=False)
 
@@ -267,6 +269,29 @@ def check(context: typer.Context) -> None:
             what = "\n".join(f"{subject}: {reason}" for subject, reason in refused.items())
             raise StackError(what, remedy=schemas.REMEDY)
         console.print("The registry takes every contract.")
+
+
+@new_app.callback()
+def new() -> None:
+    """Skeletons of what can be declared."""
+
+
+@new_app.command("query")
+def new_query(
+    name: Annotated[str, typer.Argument(help="Of the query, its file and the topic it writes.")],
+    reads: Annotated[str, typer.Option(metavar="TOPIC", help="A declared topic with a contract: see `sundial topics`.")],
+    sql: Annotated[bool, typer.Option("--sql", help="SQL text instead of a Python function.")] = False,
+) -> None:
+    """A stream query that works, and its test, to be changed into what is wanted. Overwrites nothing."""
+    from stack import new_query as new_query_
+    from stack import topics as topics_
+
+    with failures_said():
+        files = new_query_.skeleton(name, reads, topics_.declared(), sql)
+        new_query_.write(ROOT, files)
+        for path in files:
+            console.print(path)
+        console.print("Next: change them, see docs/queries.md; run the test; then `sundial up` makes the topics and registers.")
 
 
 @app.command()

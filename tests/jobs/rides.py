@@ -55,10 +55,11 @@ class RidesTopic:
     def __init__(self, broker, topic: str):
         self._topic = topic
         self._producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
-        self._registry = SchemaRegistryClient({"url": broker.registry})
+        self._url = broker.registry
 
     def send(self, *rides: dict | bytes) -> None:
         """Rides in their order, all to one partition; bytes are sent as they are."""
+        self._registry = SchemaRegistryClient({"url": self._url})  # a client of its own: it remembers what was newest
         for ride in rides:
             key = None if isinstance(ride, bytes) else self._wired(avro.key_subject(self._topic), ride)
             value = ride if isinstance(ride, bytes) else self._wired(avro.subject(self._topic), ride)

@@ -32,8 +32,9 @@ class Application:
     def topic(self, name: str) -> str:
         return name.replace("rides", self.name)
 
-    def declare(self, *names: str, **overrides) -> None:
-        made = {name: self._own(load_queries()[name], overrides) for name in names}
+    def declare(self, *names: str, overrides: dict[str, dict] | None = None) -> None:
+        """The declared queries of these names, with some fields of some of them changed."""
+        made = {name: self._own(load_queries()[name].model_copy(update=(overrides or {}).get(name, {}))) for name in names}
         self._monkeypatch.setattr(run_queries, "load_application", lambda _: made)
         declared = query_topics(made.values())
         topics.deploy(self.broker.kafka, declared)
@@ -41,10 +42,10 @@ class Application:
         self.source = RidesTopic(self.broker, self.topic("rides"))
         self.reader = Reader(self.broker, *(topic.name for topic in declared))
 
-    def _own(self, query: Query, overrides: dict) -> Query:
+    def _own(self, query: Query) -> Query:
         inputs = {a: each.model_copy(update={"topic": self.topic(each.topic)}) for a, each in query.inputs.items()}
         outputs = tuple(each.model_copy(update={"topic": self.topic(each.topic)}) for each in query.outputs)
-        return query.model_copy(update={"inputs": inputs, "outputs": outputs, **overrides})
+        return query.model_copy(update={"inputs": inputs, "outputs": outputs})
 
     def run(self, *steps) -> None:
         """Run the driver until each step in turn has become true, then stop it. A step may act as well."""
@@ -157,17 +158,25 @@ def grown() -> str:
     return json.dumps(contract | {"fields": [{"name": "app", "type": "string", "default": ""}, *contract["fields"]]})
 
 
-def test_a_new_version_of_the_writers_schema_plans_the_queries_anew_and_loses_nothing(application, broker):
-    application.declare("rides-by-amount")
-    rides = sample()[:4]
+def test_a_new_version_of_the_writers_schema_plans_its_query_anew_and_no_other_and_loses_nothing(application, broker):
+    other = load_queries()["rides-per-vendor-minute"].inputs["rides"].model_copy(update={"topic": "rides.other"})
+    application.declare(
+        "rides-by-amount", "rides-per-vendor-minute", overrides={"rides-per-vendor-minute": {"inputs": {"rides": other}}}
+    )
+    rides, started = sample()[:4], {}
     application.source.send(*rides[:2])
     subject = avro.subject(application.topic("rides"))
 
     def register() -> bool:
         return bool(SchemaRegistryClient({"url": broker.registry}).register_schema(subject, Schema(grown(), "AVRO")))
 
+    def both_started() -> bool:
+        started.update({name: told["started_at"] for name, told in application.told().get("queries", {}).items()})
+        return len(started) == 2
+
     application.run(
         lambda: application.records("rides.low-amount") == 2,
+        both_started,
         register,
         lambda: application.source.send(*(each | {"app": "x"} for each in rides[2:])) or True,
         lambda: len(application.rides("low-amount")) == 4,
@@ -176,10 +185,13 @@ def test_a_new_version_of_the_writers_schema_plans_the_queries_anew_and_loses_no
     assert sorted(row["total_amount"] for row in application.rides("low-amount").values()) == sorted(
         each["total_amount"] for each in rides
     )
+    again = {name for name, at in started.items() if application.told(name)["started_at"] != at}
+    assert again == {"rides-by-amount"}
 
 
 def test_a_query_that_fails_for_good_ends_the_driver_with_its_name_and_error(application):
-    application.declare("rides-by-amount", sql="SELECT *, if(total_amount = 13, raise_error('thirteen'), 'k') AS Ride FROM rides")
+    sql = "SELECT *, if(total_amount = 13, raise_error('thirteen'), 'k') AS Ride FROM rides"
+    application.declare("rides-by-amount", overrides={"rides-by-amount": {"sql": sql}})
     application.source.send(ride(0, 13.0))
     with pytest.raises(JobError, match=r"(?s)query rides-by-amount failed: .*thirteen") as error:
         application.run(lambda: False)
