@@ -9,7 +9,7 @@ from contracts import spark_history
 
 
 class Dashboard(BaseOperatorLink):
-    """Sundial's page, at the task's feed. Give the operator an attribute `feed`, a feed's name."""
+    """Sundial's page, at the task's feed. Give the operator an attribute `feed`, a feed's name, or None of no feed."""
 
     name = "Dashboard"
 
@@ -42,9 +42,9 @@ def show(operator, ti) -> None:
             ti.xcom_push(key=link.xcom_key, value=address)
 
 
-def dashboard(feed: str, **choice: str) -> str:
-    """The page at a feed; `service` and `at` (an instant, ISO 8601) choose what its chart shows."""
-    return f"{_serving()}/?{urlencode({'feed': feed, **choice})}"
+def dashboard(feed: str | None, **choice: str) -> str:
+    """The page, at a feed; `service` and `at` (an instant, ISO 8601) choose what its chart shows."""
+    return f"{_serving()}/?{urlencode({'feed': feed, **choice})}" if feed else f"{_serving()}/"
 
 
 def gate_report(feed: str, run_id: str) -> str:

@@ -14,7 +14,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import BaseOperatorLink
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from contracts.feeds import Feed
+from contracts.feeds import load_feed
 from contracts.spark_history import application_in
 from contracts.task_life import bound_to_this_task
 from dags.alerts import WEBHOOK
@@ -24,6 +24,7 @@ REPO = Path(__file__).resolve().parent.parent
 CONNECTION = "spark_default"
 DRIVER_MEMORY = "2g"
 BATCH_CORES = 4
+QUERIES_CORES = 2  # of an application of queries; micro-batches of several queries take turns
 DEFAULT_POOL = "default_pool"  # of Airflow; for the jobs that start no Spark session
 LOGGING = f"-Dlog4j2.configurationFile=file:{REPO}/docker/spark/log4j2.properties"
 Afterwards = Callable[[dict], None]
@@ -126,16 +127,21 @@ def spark_job(job: str, feed: str, *options: str, links: tuple[BaseOperatorLink,
     )
 
 
-def stream_command(job: str, feed: Feed, conn_id: str = CONNECTION) -> list[str]:
-    """The command line that runs jobs/<job>.py as a process of its own, by the same rules as a batch task.
+def stream_command(stream: str, of: str, conn_id: str = CONNECTION) -> list[str]:
+    """The command line that runs a stream's driver as a process of its own, by the same rules as a batch task.
 
-    A real-time query keeps a task for each partition; one core more is for the jobs beside it.
+    :param stream: `score` of a feed, or the `queries` of an application.
     """
+    if stream == "score":
+        # A real-time query keeps a task for each partition; one core more is for the jobs beside it.
+        job, option, cores = "score", "--feed", load_feed(of).partitions + 1
+    else:
+        job, option, cores = "run_queries", "--application", QUERIES_CORES
     hook = SparkSubmitHook(
-        conf=_conf("", feed.partitions + 1),
+        conf=_conf("", cores),
         conn_id=conn_id,
-        name=f"sundial-{job}",
-        application_args=["--feed", feed.name],
+        name=f"sundial-{of}.{stream}",
+        application_args=[option, of],
         env_vars=_env(),
     )
     return hook._build_spark_submit_command(_application(job))

@@ -1,13 +1,13 @@
 """The operator behind a supervised stream."""
 
 import os
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
-from contracts.feeds import load_feed
 from dags.alerts import tell
 from dags.links import Dashboard, show
 from dags.spark_job import CONNECTION, stream_command
@@ -22,8 +22,8 @@ class StreamOperator(BaseOperator):
     outlives the worker, the scheduler and the triggerer. Whether it runs is told by the locks in its run-state folder, not by
     what Airflow remembers: any attempt of any run finds the driver that is there, and never starts a second.
 
-    :param feed: a declared feed.
-    :param stream: the stream's job, jobs/<stream>.py.
+    :param of: a declared feed, or an application of declared queries.
+    :param stream: `score` of a feed, or the `queries` of an application.
     :param hang_after: seconds without a heartbeat after which a living driver is killed and launched again.
     :param stall_after: seconds without a record done, while records wait, after which it is killed as well.
     :param start_within: seconds in which a new driver must give its first heartbeat, and be running.
@@ -32,15 +32,15 @@ class StreamOperator(BaseOperator):
     :param pause: what a stream that was given up waits before it is tried once more.
     """
 
-    template_fields = ("feed", "stream")
+    template_fields = ("of", "stream")
     operator_extra_links = (Dashboard(),)
     ui_color = "#f6c65b"
 
     def __init__(
         self,
         *,
-        feed: str,
-        stream: str,
+        of: str,
+        stream: Literal["score", "queries"],
         conn_id: str = CONNECTION,
         hang_after: float = 15,
         stall_after: float = 60,
@@ -51,21 +51,26 @@ class StreamOperator(BaseOperator):
         **task,
     ):
         super().__init__(**task)
-        self.feed, self.stream, self.conn_id = feed, stream, conn_id
+        self.of, self.stream, self.conn_id = of, stream, conn_id
         self.hang_after, self.stall_after, self.start_within = hang_after, stall_after, start_within
         self.restarts, self.window, self.pause = restarts, window, pause
+
+    @property
+    def feed(self) -> str | None:
+        """What the dashboard is opened at."""
+        return self.of if self.stream == "score" else None
 
     def execute(self, context):
         root = os.environ.get("SUNDIAL_STREAMS")
         if not root:
             raise AirflowFailException("SUNDIAL_STREAMS is not set: it names the folder of the streams' run-state")
-        stream = StreamState(Path(root) / f"{self.feed}.{self.stream}")
+        stream = StreamState(Path(root) / f"{self.of}.{self.stream}")
         stream.supervise(str(context["ti"].id))
         if context["ti"].try_number > 1:
             stream.recovered()  # whoever clears the task of a stream that was given up wants it tried at once, and in earnest
         trigger = StreamTrigger(
             folder=str(stream.folder),
-            command=stream_command(self.stream, load_feed(self.feed), self.conn_id),
+            command=stream_command(self.stream, self.of, self.conn_id),
             hang_after=self.hang_after,
             stall_after=self.stall_after,
             start_within=self.start_within,
@@ -81,3 +86,23 @@ class StreamOperator(BaseOperator):
             what = event["error"].splitlines()[0]
             tell(f"stream {what} Its task is in DAG {self.dag_id}, run {context['run_id']}; the DAG's docs are its runbook.")
         raise AirflowFailException(event["error"])
+
+
+def supervision(dag_id: str, **dag) -> DAG:
+    """A DAG of streams: one run that goes on for ever, and the next at once when it has ended."""
+    return DAG(
+        dag_id=dag_id,
+        schedule="@continuous",
+        start_date=datetime(2024, 1, 1, tzinfo=UTC),
+        catchup=False,
+        max_active_runs=1,
+        default_args={
+            "owner": "sundial",
+            "retries": 10,  # of what happens to the task itself; a stream that was given up is not retried: the next run tries it
+            "retry_delay": timedelta(seconds=30),
+            "retry_exponential_backoff": True,
+            "max_retry_delay": timedelta(minutes=10),
+            "execution_timeout": timedelta(minutes=5),  # of each step between two watches; the watch itself has no end
+        },
+        **dag,
+    )

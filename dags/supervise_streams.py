@@ -26,29 +26,8 @@ itself within five minutes, or at once when you *Clear* the task.
 While this DAG is paused, running streams go on, but nobody brings them back.
 """
 
-import datetime as dt
-
-from airflow.sdk import DAG
-
 from dags.feeds_to_run import FEEDS, feeds_to_run
-from dags.stream_operator import StreamOperator
+from dags.stream_operator import StreamOperator, supervision
 
-with DAG(
-    dag_id="supervise_streams",
-    schedule="@continuous",
-    start_date=dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
-    catchup=False,
-    max_active_runs=1,
-    default_args={
-        "owner": "sundial",
-        "retries": 10,  # of what happens to the task itself; a stream that was given up is not retried, but tried by the next run
-        "retry_delay": dt.timedelta(seconds=30),
-        "retry_exponential_backoff": True,
-        "max_retry_delay": dt.timedelta(minutes=10),
-        "execution_timeout": dt.timedelta(minutes=5),  # of each step between two watches; the watch itself has no end
-    },
-    params={"feeds": FEEDS},
-    tags=["sundial", "streams"],
-    doc_md=__doc__,
-):
-    StreamOperator.partial(task_id="score", stream="score", map_index_template="{{ task.feed }}").expand(feed=feeds_to_run())
+with supervision("supervise_streams", doc_md=__doc__, params={"feeds": FEEDS}, tags=["sundial", "streams"]):
+    StreamOperator.partial(task_id="score", stream="score", map_index_template="{{ task.of }}").expand(of=feeds_to_run())
