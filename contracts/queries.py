@@ -28,6 +28,7 @@ from contracts.declarations import (
 QUERIES = SCHEMAS / "queries"
 TRANSFORMS = SCHEMAS.parent / "jobs" / "transforms" / "queries"
 ROW_TIME = "RowTime"  # each input row's time, as the declaration wants it
+ROW_OFFSET = "RowOffset"  # of its record in the topic's partition; a key is always in one partition
 ORIGIN = "_kafka"  # where a row came from, while it is decoded
 
 TopicName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,3}$")]
@@ -46,13 +47,15 @@ class Key(Declared):
 
 
 class Input(Declared):
-    """A topic as rows: a column for each field of its contract, one for its key where that is named, and RowTime (TIMESTAMP)."""
+    """A topic as rows: a column for each field of its contract, one for its key where that is named, RowTime (TIMESTAMP) and
+    RowOffset (BIGINT)."""
 
     topic: TopicName
     record: AvroName  # contract of the values; what was written with other versions is read as its newest
     key: Key | None = None
     time: Literal["event", "broker", "processing"] = "broker"  # what RowTime is: `timestamp`, Kafka's own, or the batch's clock
     timestamp: Expression | None = None  # of event time: Spark SQL over the columns that gives a TIMESTAMP
+    valid: Expression | None = None  # Spark SQL condition over the columns; a record for which it is not true is dead-lettered
     lateness: Duration | None = None  # how far behind the newest RowTime seen a row may be and still count; null: no watermark
     partitions: Annotated[int, Field(ge=1, le=512)] | None = None  # of a topic that no feed and no query writes; default 2
     retention_days: Annotated[int, Field(ge=1)] | None = None  # of such a topic; default 7
@@ -93,9 +96,13 @@ class Query(Declaration):
     inputs: Annotated[dict[Identifier, Input], Field(min_length=1)]
     sql: Select | None = None
     transform: Identifier | None = None  # function of that name in jobs/transforms/queries/<transform>.py
+    parameters: dict[Identifier, bool | int | float | str] = Field(
+        default_factory=dict
+    )  # of the function, by name; of the SQL text, as :name
     outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
     mode: Literal["append", "update"] = "append"  # update: a window's row is written with each change, not once it is over
     trigger: Duration = "1 second"  # how often a batch begins
+    most_per_batch: Annotated[int, Field(ge=1)] = 500_000  # records of each input that a batch takes at most
     application: Name = "shared"  # queries of one application share a driver, and its memory
 
     @model_validator(mode="after")
@@ -115,10 +122,10 @@ class Query(Declaration):
         for alias, each in self.inputs.items():
             yield from no_contract(f"inputs.{alias}.record", each.record)
             yield from no_contract(f"inputs.{alias}.key.record", each.key and each.key.record)
-            columns = [*_fields(each.record), *([each.key.column] if each.key else []), ROW_TIME, ORIGIN]
+            columns = [*_fields(each.record), *([each.key.column] if each.key else []), ROW_TIME, ROW_OFFSET, ORIGIN]
             for column, times in Counter(column.lower() for column in columns).items():
                 if times > 1:
-                    yield f"inputs.{alias}: two columns are named {column!r} (fields, key, {ROW_TIME}, {ORIGIN})"
+                    yield f"inputs.{alias}: two columns are named {column!r} (fields, key, {ROW_TIME}, {ROW_OFFSET}, {ORIGIN})"
         for number, each in enumerate(self.outputs):
             yield from no_contract(f"outputs.{number}.record", each.record)
         if self.transform and not (TRANSFORMS / f"{self.transform}.py").exists():

@@ -45,7 +45,8 @@ def main(platform: Platform) -> None:
     )
     options = arguments.parse_args()
     feed: Feed = options.feed
-    with Driver(platform, feed.name, "score") as driver:
+    nothing_yet = {"baseline_version": -1, "batch_id": None, "query_started_at": None}
+    with Driver(platform, feed.name, "score", **nothing_yet) as driver:
         session = spark.session(driver.name, platform)
         driver.runs_as(session.sparkContext.applicationId)
         registry = kafka.Registry(platform)
