@@ -24,6 +24,7 @@ from contracts.declarations import (
     load,
     no_contract,
 )
+from contracts.feeds import load_feeds
 
 QUERIES = SCHEMAS / "queries"
 TRANSFORMS = SCHEMAS.parent / "jobs" / "transforms" / "queries"
@@ -153,6 +154,12 @@ def load_application(name: str, folder: Path = QUERIES) -> dict[str, Query]:
         known = sorted({query.application for query in queries.values()})
         raise DeclarationError(f"no query of application {name!r}: one of {', '.join(known)}")
     return found
+
+
+def declared_topics() -> list[Topic]:
+    """All topics of all feeds and queries."""
+    of_feeds = [topic for feed in load_feeds().values() for topic in feed.topics]
+    return of_feeds + query_topics(load_queries().values(), of_feeds)
 
 
 def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list[Topic]:

@@ -53,6 +53,11 @@ def encoder(feed: Feed, registry: str) -> ReadingEncoder:
 
 
 def producer(feed: Feed, kafka: str, linger_ms: int, on_error: Callable) -> Producer:
+    """See `producer_to`."""
+    return producer_to(feed.topic, kafka, linger_ms, on_error)
+
+
+def producer_to(topic: str, kafka: str, linger_ms: int, on_error: Callable) -> Producer:
     """A producer that neither loses nor doubles nor reorders; on_error(error, message) hears of each failed delivery."""
     made = Producer(
         {
@@ -77,6 +82,6 @@ def producer(feed: Feed, kafka: str, linger_ms: int, on_error: Callable) -> Prod
         raise PlatformError(
             f"no Kafka broker answers at {kafka} ({error.args[0].str()}): is the platform up (`sundial status`)?"
         ) from error
-    if feed.topic not in topics:
-        raise PlatformError(f"no topic {feed.topic} at {kafka}: `sundial up` creates the topics of every declared feed")
+    if topic not in topics:
+        raise PlatformError(f"no topic {topic} at {kafka}: `sundial up` creates the topics of every declaration")
     return made

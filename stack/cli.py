@@ -20,9 +20,11 @@ from rich.table import Table
 from contracts.declarations import DeclarationError
 from contracts.feeds import load_feeds
 from contracts.kafka_access import PLAIN, VARIABLES, AccessError, KafkaAccess
-from contracts.queries import load_queries
+from contracts.queries import declared_topics, load_queries
 from sources.replay_command import replay
+from sources.send_command import send
 from sources.simulate_command import simulate
+from stack import read_command
 from stack.errors import StackError
 from stack.home import ROOT, Home, default_path
 
@@ -31,6 +33,7 @@ PROMOTION = {"as of": "as_of", "since": "at", "by": "by", "because": "reason"}  
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, help=__doc__)
 app.command("replay")(replay)
 app.command("simulate")(simulate)
+app.command("send")(send)
 schemas_app = typer.Typer(no_args_is_help=True, help="The contracts in the schema registry.")
 app.add_typer(schemas_app, name="schemas")
 new_app = typer.Typer(no_args_is_help=True, help="Skeletons of what can be declared.")
@@ -53,9 +56,9 @@ def options(
     if context.get_parameter_source("home").name == "COMMANDLINE":  # then addresses of another stack do not count
         for variable in ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", *VARIABLES):
             os.environ.pop(variable, None)
-    if context.obj.exists():  # replay and simulate play into this stack, unless told otherwise
+    if context.obj.exists():  # what sends plays into this stack, unless told otherwise
         addresses = {"kafka": context.obj.kafka, "registry": context.obj.registry}
-        context.default_map = {"replay": addresses, "simulate": addresses}
+        context.default_map = dict.fromkeys(("replay", "simulate", "send"), addresses)
 
 
 @contextlib.contextmanager
@@ -224,6 +227,26 @@ def topics(
             more = kafka_.of_registry(replication) if with_registry else []
             for change in topics_.deploy(address, declared, replication, as_whom, more) or ["nothing to change"]:
                 console.print(change)
+
+
+@app.command()
+def read(
+    context: typer.Context,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="A declared topic: see `sundial topics`.")],
+    count: read_command.Count = None,
+    follow: read_command.Follow = False,
+    new: read_command.OnlyNew = False,
+    latest: read_command.Latest = False,
+) -> None:
+    """What a topic holds, a line of JSON each: partition, offset, at (Kafka's time, epoch ms), key, value, headers."""
+    with failures_said():
+        known = {each.name: each for each in declared_topics()}
+        if topic not in known:
+            raise StackError(f"no declaration knows topic {topic!r}", remedy="`sundial topics` lists them")
+        if latest and follow:
+            raise StackError("--latest and --follow exclude each other", remedy="read to the end, or follow")
+        reader = read_command.Reader(known[topic], *kafka_of(context.obj), registry_of(context.obj))
+        read_command.print_records(reader, count, follow or new, new, latest)
 
 
 @app.command()

@@ -13,19 +13,12 @@ from confluent_kafka.admin import (
 )
 
 from contracts.declarations import Topic
-from contracts.feeds import load_feeds
 from contracts.kafka_access import PLAIN, KafkaAccess
-from contracts.queries import load_queries, query_topics
+from contracts.queries import declared_topics as declared  # noqa: F401
 from stack.errors import StackError
 from stack.kafka import admin
 
 MILLISECONDS_PER_DAY = 86_400_000
-
-
-def declared() -> list[Topic]:
-    """All topics of all feeds and queries."""
-    of_feeds = [topic for feed in load_feeds().values() for topic in feed.topics]
-    return of_feeds + query_topics(load_queries().values(), of_feeds)
 
 
 def wanted(topics: Iterable[Topic], replication: int) -> dict[str, NewTopic]:
