@@ -38,10 +38,13 @@ schemas_app = typer.Typer(no_args_is_help=True, help="The contracts in the schem
 app.add_typer(schemas_app, name="schemas")
 new_app = typer.Typer(no_args_is_help=True, help="Skeletons of what can be declared.")
 app.add_typer(new_app, name="new")
+queries_app = typer.Typer(no_args_is_help=True, help="The declared stream queries, by the application that runs them.")
+app.add_typer(queries_app, name="queries")
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 errors = Console(stderr=True, highlight=False)
 
 PortBase = Annotated[int | None, typer.Option("--port-base", help="First of the stack's ports; 0 takes any free ones.")]
+Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="As `sundial queries list` shows it.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for scripts.")]
 
 
@@ -292,6 +295,38 @@ def check(context: typer.Context) -> None:
             what = "\n".join(f"{subject}: {reason}" for subject, reason in refused.items())
             raise StackError(what, remedy=schemas.REMEDY)
         console.print("The registry takes every contract.")
+
+
+@queries_app.command("list")
+def list_queries(context: typer.Context) -> None:
+    """Every declared query, its application and how that is, what it reads and writes."""
+    from stack import applications
+
+    with failures_said():
+        table = Table("query", "application", "state", "reads", "writes", box=None)
+        for row in applications.listed(context.obj):
+            table.add_row(*row)
+        console.print(table, soft_wrap=True)
+
+
+@queries_app.command("start")
+def start_queries(context: typer.Context, application: Application) -> None:
+    """Have Airflow run an application of queries, and wait until it runs."""
+    from stack import applications
+
+    with failures_said():
+        applications.start(context.obj, application, progress())
+        console.print(f"{application} runs. See: sundial status, sundial logs {application}.queries", soft_wrap=True)
+
+
+@queries_app.command("stop")
+def stop_queries(context: typer.Context, application: Application) -> None:
+    """Stop an application of queries between two batches; once started again, it goes on where it was."""
+    from stack import applications
+
+    with failures_said():
+        applications.stop(context.obj, application, progress())
+        console.print(f"{application} does not run.")
 
 
 @new_app.callback()
