@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.encoders import coerce_to_core_timetable
 
 from contracts.feeds import load_feed, load_feeds
+from contracts.queries import load_queries
 from dags.feed_dags import refuse_what_makes_no_sense
 from dags.repair_history import late_ends
 
