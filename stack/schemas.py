@@ -70,7 +70,7 @@ def register_one(client: SchemaRegistryClient, subject: str, schema: str, level:
     if known is not None:
         return known
     if reasons := refusals(level, Version(name, json.loads(schema)), registered(client, subject)):
-        raise StackError(f"{subject}: {name} is refused as incompatible ({level}): {_listed(reasons)}", remedy=REMEDY)
+        raise StackError(f"{subject}: {name} is refused as incompatible ({level}):{_listed(reasons)}", remedy=REMEDY)
     try:
         return _register(client, subject, Schema(schema, "AVRO"))
     except SchemaRegistryError as error:
@@ -106,7 +106,7 @@ def _refused(client: SchemaRegistryClient, url: str, subject: Subject) -> str | 
         if _known(client, subject.name, file.read_text()) is not None:
             continue
         if reasons := refusals(subject.level, version, there):
-            return f"{version.name} ({subject.level}): {_listed(reasons)}"
+            return f"{version.name} ({subject.level}):{_listed(reasons)}"
         if (level := client.get_config(subject.name).compatibility_level) == subject.level:  # else the registry is told first
             body = {"schema": file.read_text(), "schemaType": "AVRO"}
             answer = httpx.post(f"{url}/compatibility/subjects/{subject.name}/versions?verbose=true", json=body, timeout=30)
