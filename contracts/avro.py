@@ -1,4 +1,4 @@
-"""Avro contracts: `schemas/avro/<record>/v<N>.avsc`, their subjects, and the Confluent wire format.
+"""Avro contracts: `schemas/avro/<record>/v<N>.avsc`, their level of compatibility, subjects, and the Confluent wire format.
 
 Wire format (Confluent documentation, "Wire format"): byte 0 is the magic byte 0x00, bytes 1-4 the schema id as a big-endian
 unsigned integer, the rest the Avro binary encoding of the value.
@@ -7,29 +7,91 @@ unsigned integer, the rest the Avro binary encoding of the value.
 import json
 import re
 import struct
+from enum import StrEnum
 from pathlib import Path
 
 import fastavro
+import yaml
+from pydantic import ValidationError
 
-from contracts.declarations import SCHEMAS, Topic
+from contracts.declarations import SCHEMAS, DeclarationError, Declared, Topic
 
 MAGIC = 0
 HEADER = struct.Struct(">bI")
+
+
+class Level(StrEnum):
+    """Who must be able to read whom when a version is added: BACKWARD, the new version's readers the older records; FORWARD, the
+    older versions' readers the new records; FULL, both. TRANSITIVE: of all older versions, not only of the one before."""
+
+    BACKWARD = "BACKWARD"
+    BACKWARD_TRANSITIVE = "BACKWARD_TRANSITIVE"
+    FORWARD = "FORWARD"
+    FORWARD_TRANSITIVE = "FORWARD_TRANSITIVE"
+    FULL = "FULL"
+    FULL_TRANSITIVE = "FULL_TRANSITIVE"
+
+    @property
+    def backward(self) -> bool:
+        return not self.startswith("FORWARD")
+
+    @property
+    def forward(self) -> bool:
+        return not self.startswith("BACKWARD")
+
+    @property
+    def transitive(self) -> bool:
+        return self.endswith("TRANSITIVE")
+
+
+class Contract(Declared):
+    """What `schemas/avro/<record>/contract.yaml` says of all versions of a record; where there is none, this."""
+
+    compatibility: Level = Level.FULL
+
+
+def contract(record: str) -> Contract:
+    """Raises DeclarationError naming the file and the field."""
+    file = SCHEMAS / "avro" / record / "contract.yaml"
+    if not file.exists():
+        return Contract()
+    try:
+        return Contract.model_validate(yaml.safe_load(file.read_text()) or {})
+    except ValidationError as error:
+        said = [f"{'.'.join(map(str, each['loc'])) or 'declaration'}: {each['msg']}" for each in error.errors()]
+        raise DeclarationError("\n".join(f"schemas/avro/{record}/contract.yaml: {each}" for each in said)) from error
+    except yaml.YAMLError as error:
+        raise DeclarationError(f"schemas/avro/{record}/contract.yaml: not YAML: {' '.join(str(error).split())}") from error
 
 
 def versions(record: str) -> list[Path]:
     """Files of a record's versions, oldest first. Raises FileNotFoundError where there is none."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", record):
         raise ValueError(f"not an Avro record name: {record!r}")
-    files = sorted((SCHEMAS / "avro" / record).glob("v*.avsc"), key=lambda file: int(file.stem[1:]))
+    files = sorted((SCHEMAS / "avro" / record).glob("v*.avsc"), key=number)
     if not files:
         raise FileNotFoundError(f"no schema schemas/avro/{record}/v1.avsc")
     return files
 
 
+def number(file: Path) -> int:
+    """Of the version that a file holds."""
+    return int(file.stem[1:])
+
+
+def text(record: str, version: int | None = None) -> str:
+    """A version of a record's schema as it stands in its file; the newest unless one is named."""
+    return next(file for file in reversed(versions(record)) if version in (None, number(file))).read_text()
+
+
 def latest(record: str) -> dict:
     """The newest version of a record's schema, as parsed JSON."""
-    return json.loads(versions(record)[-1].read_text())
+    return json.loads(text(record))
+
+
+def schema(record: str, version: int | None) -> dict:
+    """A version of a record's schema, as parsed JSON; the newest if none is named."""
+    return latest(record) if version is None else json.loads(text(record, version))
 
 
 def parsed(record: str):

@@ -42,6 +42,7 @@ class Topic:
     compacted: bool = False
     record: str | None = None  # contract of its values; None: no schema, as of dead letters
     key_record: str | None = None  # contract of its keys; None: no schema, UTF-8 text
+    version: int | None = None  # newest of its record's versions that its values may have; None: the newest there is
 
 
 def dead_letter_topic(topic: str) -> str:
@@ -53,9 +54,9 @@ def dead_letters(topic: str, retention_days: int) -> Topic:
     return Topic(dead_letter_topic(topic), 1, retention_days)
 
 
-def no_contract(field: str, record: str | None) -> Iterator[str]:
-    if record and not list((SCHEMAS / "avro" / record).glob("v*.avsc")):
-        yield f"{field}: no schemas/avro/{record}/v1.avsc"
+def no_contract(field: str, record: str | None, version: int | None = None) -> Iterator[str]:
+    if record and not list((SCHEMAS / "avro" / record).glob(f"v{version or '*'}.avsc")):
+        yield f"{field}: no schemas/avro/{record}/v{version or 1}.avsc"
 
 
 D = TypeVar("D", bound=Declaration)

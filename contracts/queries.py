@@ -79,6 +79,7 @@ class Output(Declared):
 
     topic: TopicName
     record: AvroName  # contract of the values; the result must have its fields, by name and type
+    version: Annotated[int, Field(ge=1)] | None = None  # of the contract, for readers that know no newer one; null: the newest
     key: Expression  # Spark SQL over the result's columns that gives the record's key as text; the same for a row computed again
     when: Expression | None = None  # Spark SQL condition over the result's columns
     compacted: bool = True  # readers see the last row of each key once
@@ -87,7 +88,7 @@ class Output(Declared):
 
     @property
     def declared_topic(self) -> Topic:
-        return Topic(self.topic, self.partitions, self.retention_days, self.compacted, self.record)
+        return Topic(self.topic, self.partitions, self.retention_days, self.compacted, self.record, version=self.version)
 
 
 class Query(Declaration):
@@ -129,6 +130,7 @@ class Query(Declaration):
                     yield f"inputs.{alias}: two columns are named {column!r} (fields, key, {ROW_TIME}, {ROW_OFFSET}, {ORIGIN})"
         for number, each in enumerate(self.outputs):
             yield from no_contract(f"outputs.{number}.record", each.record)
+            yield from no_contract(f"outputs.{number}.version", each.version and each.record, each.version)
         if self.transform and not (TRANSFORMS / f"{self.transform}.py").exists():
             yield f"transform: no jobs/transforms/queries/{self.transform}.py"
 

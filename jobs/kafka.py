@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import httpx2  # what confluent-kafka's registry client speaks, and raises where nobody answers
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from pyspark.sql import DataFrame, SparkSession
 
@@ -58,10 +58,10 @@ class Registry:
         refused = (writers.refused or frozenset()) | (frozenset() if known else {schema_id})
         return replace(found, refused=None if len(refused) > MOST_REFUSED else refused)
 
-    def newest_id(self, subject: str) -> int:
-        """Id of a subject's newest schema."""
+    def id_of(self, subject: str, schema: str) -> int:
+        """What the registry calls a schema of a subject, which need not be its newest."""
         with self._asked(subject):
-            return self._client.get_latest_version(subject).schema_id
+            return self._client.lookup_schema(subject, Schema(schema, "AVRO")).schema_id
 
     @contextmanager
     def _asked(self, subject: str) -> Iterator[None]:

@@ -101,7 +101,7 @@ def _record(rows: DataFrame, query: Query, output: Output, schema_id: int) -> Co
     good = F.struct(
         F.lit(output.topic).alias("topic"),
         key.cast("binary").alias("key"),
-        wire.encode(output.record, schema_id).alias("value"),
+        wire.encode(output.record, schema_id, output.version).alias("value"),
         F.lit(None).cast(wire.HEADERS).alias("headers"),
     )
     bad = F.struct(
@@ -116,7 +116,7 @@ def _record(rows: DataFrame, query: Query, output: Output, schema_id: int) -> Co
 
 def _required(rows: DataFrame, query: Query, output: Output) -> list[str]:
     """Columns that must not be null. Raises JobError listing what of the contract the result lacks."""
-    contract = wire.row_type(rows.sparkSession, output.record)
+    contract = wire.row_type(rows.sparkSession, output.record, output.version)
     has = {field.name: field.dataType.simpleString() for field in rows.schema}
     wrong = [
         f"{field.name} is {has.get(field.name, 'missing')}, must be {field.dataType.simpleString()}"

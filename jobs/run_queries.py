@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from contracts import avro
-from contracts.queries import Query, load_application
+from contracts.queries import Output, Query, load_application
 from jobs import kafka, rows, settings, spark, wire
 from jobs.backlog import BatchesBacklog
 from jobs.driver import Driver, now, said
@@ -157,8 +157,10 @@ class Running:
             alias: rows.decode(self._read(session, each.topic), each, self._writers)
             for alias, each in self._declared.inputs.items()
         }
-        topics = [each.topic for each in self._declared.outputs]
-        return rows.records(self._declared, decoded, {topic: self._registry.newest_id(avro.subject(topic)) for topic in topics})
+        return rows.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in self._declared.outputs})
+
+    def _schema_id(self, output: Output) -> int:
+        return self._registry.id_of(avro.subject(output.topic), avro.text(output.record, output.version))
 
     def _read(self, session: SparkSession, topic: str) -> DataFrame:
         return kafka.read_stream(session, self._platform, topic, begin="earliest", most_per_batch=self._declared.most_per_batch)

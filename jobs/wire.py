@@ -58,17 +58,20 @@ def reason(payload: str, decoded: Column, record: str, writers: Writers, what: s
     )
 
 
-def encode(record: str, schema_id: int) -> Column:
-    """A row whose columns are named as the fields of that record's newest contract, in the Confluent wire format (binary)."""
-    schema = avro.latest(record)
+def encode(record: str, schema_id: int, version: int | None = None) -> Column:
+    """A row whose columns are named as the fields of that record's contract, in the Confluent wire format (binary).
+
+    version: of the contract, the newest if none is given; schema_id: what the registry calls it.
+    """
+    schema = avro.schema(record, version)
     fields = F.struct(*(F.col(field["name"]) for field in schema["fields"]))
     return F.concat(_header_of(schema_id), to_avro(fields, json.dumps(schema)))
 
 
-def row_type(session: SparkSession, record: str) -> StructType:
-    """The columns of a record's newest contract, nullable where it allows null."""
-    empty = session.range(0).select(from_avro(F.lit(None).cast("binary"), json.dumps(avro.latest(record)), {"mode": "FAILFAST"}))
-    return empty.schema[0].dataType
+def row_type(session: SparkSession, record: str, version: int | None = None) -> StructType:
+    """The columns of a version of a record's contract (the newest if none is given), nullable where it allows null."""
+    schema = json.dumps(avro.schema(record, version))
+    return session.range(0).select(from_avro(F.lit(None).cast("binary"), schema, {"mode": "FAILFAST"})).schema[0].dataType
 
 
 def dead_letter(topic: str) -> list[Column]:

@@ -6,27 +6,25 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from confluent_kafka import KafkaException
-from rich.console import Console
 from rich.table import Table
 
-from contracts.declarations import DeclarationError
 from contracts.feeds import load_feeds
-from contracts.kafka_access import PLAIN, VARIABLES, AccessError, KafkaAccess
-from contracts.queries import declared_topics, load_queries
+from contracts.kafka_access import VARIABLES
+from contracts.queries import load_queries
 from sources.replay_command import replay
 from sources.send_command import send
 from sources.simulate_command import simulate
-from stack import read_command
+from stack.command import console, failures_said, kafka_of, progress
 from stack.errors import StackError
-from stack.home import ROOT, Home, default_path
+from stack.home import Home, default_path
+from stack.new_command import app as new_app
+from stack.queries_command import app as queries_app
+from stack.read_command import read
+from stack.schemas_command import app as schemas_app
 
 STALLED = 10.0  # seconds in which nothing was done of what waits; a restart is not one
 PROMOTION = {"as of": "as_of", "since": "at", "by": "by", "because": "reason"}  # what `status` says of a baseline
@@ -34,17 +32,12 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, hel
 app.command("replay")(replay)
 app.command("simulate")(simulate)
 app.command("send")(send)
-schemas_app = typer.Typer(no_args_is_help=True, help="The contracts in the schema registry.")
+app.command("read")(read)
 app.add_typer(schemas_app, name="schemas")
-new_app = typer.Typer(no_args_is_help=True, help="Skeletons of what can be declared.")
 app.add_typer(new_app, name="new")
-queries_app = typer.Typer(no_args_is_help=True, help="The declared stream queries, by the application that runs them.")
 app.add_typer(queries_app, name="queries")
-console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-errors = Console(stderr=True, highlight=False)
 
 PortBase = Annotated[int | None, typer.Option("--port-base", help="First of the stack's ports; 0 takes any free ones.")]
-Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="As `sundial queries list` shows it.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for scripts.")]
 
 
@@ -62,22 +55,6 @@ def options(
     if context.obj.exists():  # what sends plays into this stack, unless told otherwise
         addresses = {"kafka": context.obj.kafka, "registry": context.obj.registry}
         context.default_map = dict.fromkeys(("replay", "simulate", "send"), addresses)
-
-
-@contextlib.contextmanager
-def failures_said() -> Iterator[None]:
-    """Report what failed, where its log is and what to do; exit 1."""
-    try:
-        yield
-    except (StackError, DeclarationError, AccessError, KafkaException) as failure:
-        errors.print(f"[red]error:[/red] {failure}", soft_wrap=True)
-        raise typer.Exit(1) from failure
-
-
-def progress() -> Callable[[str], None]:
-    """Prints each step with the seconds since the command began."""
-    started = time.monotonic()
-    return lambda text: console.print(f"[dim]{time.monotonic() - started:6.1f} s[/dim]  {text}", soft_wrap=True)
 
 
 @app.command()
@@ -199,17 +176,6 @@ def clean(context: typer.Context) -> None:
     console.print(f"Deleted {home.path}.")
 
 
-def kafka_of(home: Home) -> tuple[str, KafkaAccess]:
-    """The brokers to work on: those of SUNDIAL_KAFKA, with what they ask of a client, or else the embedded one."""
-    if address := os.environ.get("SUNDIAL_KAFKA"):
-        return address, KafkaAccess.from_environment()
-    return home.kafka, PLAIN
-
-
-def registry_of(home: Home) -> str:
-    return os.environ.get("SUNDIAL_REGISTRY") or home.registry
-
-
 @app.command()
 def topics(
     context: typer.Context,
@@ -233,26 +199,6 @@ def topics(
 
 
 @app.command()
-def read(
-    context: typer.Context,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="A declared topic: see `sundial topics`.")],
-    count: read_command.Count = None,
-    follow: read_command.Follow = False,
-    new: read_command.OnlyNew = False,
-    latest: read_command.Latest = False,
-) -> None:
-    """What a topic holds, a line of JSON each: partition, offset, at (Kafka's time, epoch ms), key, value, headers."""
-    with failures_said():
-        known = {each.name: each for each in declared_topics()}
-        if topic not in known:
-            raise StackError(f"no declaration knows topic {topic!r}", remedy="`sundial topics` lists them")
-        if latest and follow:
-            raise StackError("--latest and --follow exclude each other", remedy="read to the end, or follow")
-        reader = read_command.Reader(known[topic], *kafka_of(context.obj), registry_of(context.obj))
-        read_command.print_records(reader, count, follow or new, new, latest)
-
-
-@app.command()
 def access(
     context: typer.Context,
     deploy: Annotated[bool, typer.Option("--deploy", help="Set passwords and rules.")] = False,
@@ -270,86 +216,6 @@ def access(
         if deploy:
             for change in access_.deploy(*kafka_of(context.obj), feeds, queries, os.environ):
                 console.print(change)
-
-
-@schemas_app.command()
-def register(context: typer.Context) -> None:
-    """Register every contract; refused where it is incompatible with the version in force."""
-    from stack import schemas
-    from stack import topics as topics_
-
-    with failures_said():
-        for subject, number in schemas.register(registry_of(context.obj), topics_.declared()).items():
-            console.print(f"{subject}  id {number}")
-
-
-@schemas_app.command()
-def check(context: typer.Context) -> None:
-    """Say whether the registry would take every contract; changes nothing."""
-    from stack import schemas
-    from stack import topics as topics_
-
-    with failures_said():
-        refused = schemas.incompatible(registry_of(context.obj), topics_.declared())
-        if refused:
-            what = "\n".join(f"{subject}: {reason}" for subject, reason in refused.items())
-            raise StackError(what, remedy=schemas.REMEDY)
-        console.print("The registry takes every contract.")
-
-
-@queries_app.command("list")
-def list_queries(context: typer.Context) -> None:
-    """Every declared query, its application and how that is, what it reads and writes."""
-    from stack import applications
-
-    with failures_said():
-        table = Table("query", "application", "state", "reads", "writes", box=None)
-        for row in applications.listed(context.obj):
-            table.add_row(*row)
-        console.print(table, soft_wrap=True)
-
-
-@queries_app.command("start")
-def start_queries(context: typer.Context, application: Application) -> None:
-    """Have Airflow run an application of queries, and wait until it runs."""
-    from stack import applications
-
-    with failures_said():
-        applications.start(context.obj, application, progress())
-        console.print(f"{application} runs. See: sundial status, sundial logs {application}.queries", soft_wrap=True)
-
-
-@queries_app.command("stop")
-def stop_queries(context: typer.Context, application: Application) -> None:
-    """Stop an application of queries between two batches; once started again, it goes on where it was."""
-    from stack import applications
-
-    with failures_said():
-        applications.stop(context.obj, application, progress())
-        console.print(f"{application} does not run.")
-
-
-@new_app.callback()
-def new() -> None:
-    """Skeletons of what can be declared."""
-
-
-@new_app.command("query")
-def new_query(
-    name: Annotated[str, typer.Argument(help="Of the query, its file and the topic it writes.")],
-    reads: Annotated[str, typer.Option(metavar="TOPIC", help="A declared topic with a contract: see `sundial topics`.")],
-    sql: Annotated[bool, typer.Option("--sql", help="SQL text instead of a Python function.")] = False,
-) -> None:
-    """A stream query that works, and its test, to be changed into what is wanted. Overwrites nothing."""
-    from stack import new_query as new_query_
-    from stack import topics as topics_
-
-    with failures_said():
-        files = new_query_.skeleton(name, reads, topics_.declared(), sql)
-        new_query_.write(ROOT, files)
-        for path in files:
-            console.print(path)
-        console.print("Next: change them, see docs/queries.md; run the test; then `sundial up` makes the topics and registers.")
 
 
 @app.command()

@@ -3,6 +3,7 @@
 import json
 import signal
 from collections.abc import Iterator
+from itertools import islice
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,8 @@ from confluent_kafka.serialization import MessageField, SerializationContext, Se
 
 from contracts.declarations import Topic
 from contracts.kafka_access import KafkaAccess
+from stack import topics
+from stack.command import failures_said, kafka_of, registry_of
 from stack.errors import StackError
 
 PATIENCE = 10.0  # seconds for the broker to answer
@@ -94,21 +97,28 @@ def latest(records: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(kept.values())
 
 
-def print_records(reader: Reader, count: int | None, follow: bool, only_new: bool, upserted: bool) -> None:
+def read(
+    context: typer.Context,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="A declared topic: see `sundial topics`.")],
+    count: Annotated[int | None, typer.Option("-n", "--count", min=1, help="Stop after so many.")] = None,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on with what comes.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Only what comes from now on.")] = False,
+    upserted: Annotated[bool, typer.Option("--latest", help="The last of each key, as a reader that upserts has it.")] = False,
+) -> None:
+    """What a topic holds, a line of JSON each: partition, offset, at (Kafka's time, epoch ms), key, value, headers."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        found = reader.records(follow, only_new)
-        for number, record in enumerate(latest(found) if upserted else found, 1):
-            typer.echo(shown(record))
-            if number == count:
-                return
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
-    finally:
-        reader.close()
-
-
-Count = Annotated[int | None, typer.Option("-n", "--count", min=1, help="Stop after so many.")]
-Follow = Annotated[bool, typer.Option("-f", "--follow", help="Go on with what comes.")]
-OnlyNew = Annotated[bool, typer.Option("--new", help="Only what comes from now on; goes with --follow.")]
-Latest = Annotated[bool, typer.Option("--latest", help="The last record of each key, as a reader that upserts has it.")]
+    with failures_said():
+        known = {each.name: each for each in topics.declared()}
+        if topic not in known:
+            raise StackError(f"no declaration knows topic {topic!r}", remedy="`sundial topics` lists them")
+        if upserted and (follow or new):
+            raise StackError("--latest reads to the end: it goes neither with --follow nor with --new", remedy="leave one out")
+        reader = Reader(known[topic], *kafka_of(context.obj), registry_of(context.obj))
+        try:
+            found = reader.records(follow or new, new)
+            for record in islice(latest(found) if upserted else found, count):
+                typer.echo(shown(record))
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+        finally:
+            reader.close()

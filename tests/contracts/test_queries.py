@@ -39,7 +39,7 @@ def test_the_declared_queries_load():
 
 
 def test_an_unknown_application_is_answered_with_the_known_ones():
-    with pytest.raises(DeclarationError, match="no query of application 'nope': one of metrics, rides"):
+    with pytest.raises(DeclarationError, match=r"no query of application 'nope': one of .*rides"):
         load_application("nope")
 
 

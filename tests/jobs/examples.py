@@ -28,16 +28,18 @@ def wired(record: str, value: dict) -> bytes:
     return avro.HEADER.pack(avro.MAGIC, 1) + out.getvalue()
 
 
-def read(record: str, value: bytes) -> dict:
-    return fastavro.schemaless_reader(io.BytesIO(value[avro.HEADER.size :]), avro.parsed(record))
+def read(record: str, value: bytes, version: int | None = None) -> dict:
+    schema = fastavro.parse_schema(avro.schema(record, version))
+    return fastavro.schemaless_reader(io.BytesIO(value[avro.HEADER.size :]), schema)
 
 
 def written(spark, query: Query, **inputs: list[dict]) -> list[tuple[str, str, dict]]:
     """(topic, key, value) of all that the query writes of its inputs' values, which came one a second."""
     decoded = {alias: _decoded(spark, query.inputs[alias], values) for alias, values in inputs.items()}
-    records = {each.topic: each.record for each in query.outputs}
-    found = rows.records(query, decoded, dict.fromkeys(records, 1)).collect()
-    return [(row.topic, row.key.decode(), read(records[row.topic], bytes(row.value))) for row in found]
+    outputs = {each.topic: each for each in query.outputs}
+    found = rows.records(query, decoded, dict.fromkeys(outputs, 1)).collect()
+    written = ((outputs[row.topic], row) for row in found)
+    return [(row.topic, row.key.decode(), read(output.record, bytes(row.value), output.version)) for output, row in written]
 
 
 def _decoded(spark, source: Input, values: list[dict]):

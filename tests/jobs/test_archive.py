@@ -195,7 +195,7 @@ def test_a_registry_that_does_not_answer_is_named(lake_platform):
     with pytest.raises(JobError, match=r"registry http://127\.0\.0\.1:1, subject calls-value: .*refused"):
         kafka.Registry(lake_platform).writers("calls-value")
     with pytest.raises(JobError, match=r"registry http://127\.0\.0\.1:1, subject calls-value: .*refused"):
-        kafka.Registry(lake_platform).newest_id("calls-value")
+        kafka.Registry(lake_platform).writers("calls-value")
 
 
 def test_a_subject_that_is_not_registered_is_named(live_platform):

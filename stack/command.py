@@ -1,0 +1,46 @@
+"""What the commands of `sundial` have in common: where they print, how they fail, and which platform they speak to."""
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import typer
+from confluent_kafka import KafkaException
+from rich.console import Console
+
+from contracts.declarations import DeclarationError
+from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
+from stack.errors import StackError
+from stack.home import Home
+
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+errors = Console(stderr=True, highlight=False)
+
+
+@contextlib.contextmanager
+def failures_said() -> Iterator[None]:
+    """Report what failed, where its log is and what to do; exit 1."""
+    try:
+        yield
+    except (StackError, DeclarationError, AccessError, KafkaException) as failure:
+        errors.print(f"[red]error:[/red] {failure}", soft_wrap=True)
+        raise typer.Exit(1) from failure
+
+
+def progress() -> Callable[[str], None]:
+    """Prints each step with the seconds since the command began."""
+    started = time.monotonic()
+    return lambda text: console.print(f"[dim]{time.monotonic() - started:6.1f} s[/dim]  {text}", soft_wrap=True)
+
+
+def kafka_of(home: Home) -> tuple[str, KafkaAccess]:
+    """The brokers to work on: those of SUNDIAL_KAFKA, with what they ask of a client, or else the embedded one."""
+    if address := os.environ.get("SUNDIAL_KAFKA"):
+        return address, KafkaAccess.from_environment()
+    return home.kafka, PLAIN
+
+
+def registry_of(home: Home) -> str:
+    return os.environ.get("SUNDIAL_REGISTRY") or home.registry

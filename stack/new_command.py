@@ -1,0 +1,32 @@
+"""`sundial new`: skeletons of what can be declared."""
+
+from typing import Annotated
+
+import typer
+
+from stack import new_query as new_query_
+from stack import topics
+from stack.command import console, failures_said
+from stack.home import ROOT
+
+app = typer.Typer(no_args_is_help=True, help="Skeletons of what can be declared.")
+
+
+@app.callback()
+def new() -> None:
+    """Skeletons of what can be declared."""
+
+
+@app.command("query")
+def new_query(
+    name: Annotated[str, typer.Argument(help="Of the query, its file and the topic it writes.")],
+    reads: Annotated[str, typer.Option(metavar="TOPIC", help="A declared topic with a contract: see `sundial topics`.")],
+    sql: Annotated[bool, typer.Option("--sql", help="SQL text instead of a Python function.")] = False,
+) -> None:
+    """A stream query that works, and its test, to be changed into what is wanted. Overwrites nothing."""
+    with failures_said():
+        files = new_query_.skeleton(name, reads, topics.declared(), sql)
+        new_query_.write(ROOT, files)
+        for path in files:
+            console.print(path)
+        console.print("Next: change them, see docs/queries.md; run the test; then `sundial up` makes the topics and registers.")
