@@ -7,9 +7,19 @@ import pytest
 from stack import kafka, lifecycle, registry
 from stack.home import JARS, Home
 
+STORY = ("test_main_path.py", "test_outages.py")  # on one stack, in this order
+
 
 def pytest_configure(config) -> None:
     config.addinivalue_line("markers", "end_to_end: starts a whole stack with Airflow; takes a minute or more")
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """For two workers: a file's tests stay together, for its fixtures. The story of two files, which is long and waits more than
+    it works, goes first, and all the rest beside it."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group("story" if item.path.name in STORY else item.location[0]))
+    items.sort(key=lambda item: item.path.name not in STORY)
 
 
 def quiet(_: str) -> None:
