@@ -14,6 +14,7 @@ def pytest_configure(config) -> None:
     config.addinivalue_line("markers", "end_to_end: starts a whole stack with Airflow; takes a minute or more")
 
 
+@pytest.hookimpl(tryfirst=True)  # before the workers look for the groups
 def pytest_collection_modifyitems(items) -> None:
     """For two workers: a file's tests stay together, for its fixtures. The story of two files, which is long and waits more than
     it works, goes first, and all the rest beside it."""
