@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from stack import kafka, lifecycle, registry
 from stack.home import JARS, Home
@@ -14,13 +15,21 @@ def pytest_configure(config) -> None:
     config.addinivalue_line("markers", "end_to_end: starts a whole stack with Airflow; takes a minute or more")
 
 
-@pytest.hookimpl(tryfirst=True)  # before the workers look for the groups
 def pytest_collection_modifyitems(items) -> None:
-    """For two workers: a file's tests stay together, for its fixtures. The story of two files, which is long and waits more than
-    it works, goes first, and all the rest beside it."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("story" if item.path.name in STORY else item.location[0]))
+    """The story, which is long and waits more than it works, goes first: all the rest goes beside it."""
     items.sort(key=lambda item: item.path.name not in STORY)
+
+
+class ByFile(LoadFileScheduling):
+    """For several workers: a file's tests stay together, for its fixtures, and so do the files of the story."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "story" if file.endswith(STORY) else file
+
+
+def pytest_xdist_make_scheduler(config, log) -> ByFile:
+    return ByFile(config, log)
 
 
 def quiet(_: str) -> None:
