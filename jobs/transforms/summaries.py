@@ -80,3 +80,14 @@ def _starts(keys: pa.Array) -> np.ndarray:
         return np.zeros(0, dtype=np.int64)
     changes = pc.not_equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.flatnonzero(changes) + 1])
+
+
+def parts(found: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """SUMS and BINS of a SUMMARY, to be merged with others; keys may be there more than once."""
+    count = pc.cast(found.column("Count"), _FLOAT)
+    figures = [found.column(name) for name in ("Key", "Count", "Average")]
+    sums = [*figures, pc.multiply(found.column("Variance"), count), found.column("Min"), found.column("Max")]
+    bins = found.column("Bins").combine_chunks()
+    keys = found.column("Key").combine_chunks().take(pc.list_parent_indices(bins))
+    counted = [keys, pc.list_flatten(bins), pc.list_flatten(found.column("Counts").combine_chunks())]
+    return pa.table(sums, schema=SUMS), pa.table(counted, schema=BINS)

@@ -34,8 +34,10 @@ def declare(folder: Path, name: str, **overrides) -> None:
 
 
 def test_the_declared_queries_load():
-    assert {"rides-by-amount", "rides-per-vendor-minute"} <= set(load_queries())
-    assert set(load_application("rides")) == {"rides-by-amount", "rides-per-vendor-minute"}
+    queries = load_queries()
+    assert {"rides-by-amount", "metric-summaries"} <= set(queries)
+    of_rides = {name for name, query in queries.items() if query.application == "rides"}
+    assert set(load_application("rides")) == of_rides != set(queries)
 
 
 def test_an_unknown_application_is_answered_with_the_known_ones():
@@ -45,7 +47,7 @@ def test_an_unknown_application_is_answered_with_the_known_ones():
 
 def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
     (tmp_path / "file.yaml").write_text(yaml.safe_dump(declaration(name="other", inputs={"rides": RIDES | {"record": "nope"}})))
-    declare(tmp_path, "both", transform="rides_per_vendor_minute")
+    declare(tmp_path, "both", transform="metric_summaries")
     declare(tmp_path, "neither", sql=None)
     declare(tmp_path, "no-function", sql=None, transform="nowhere")
     declare(tmp_path, "no-select", sql="DROP TABLE rides")
@@ -136,7 +138,7 @@ def test_declarations_of_one_topic_must_agree():
     queries = [
         query(),
         query(name="size", inputs={"rides": RIDES | {"partitions": 3}}, outputs=[LOW | {"topic": "b"}]),
-        query(name="contract", inputs={"rides": RIDES | {"record": "vendor_minute"}}, outputs=[LOW | {"topic": "c"}]),
+        query(name="contract", inputs={"rides": RIDES | {"record": "vendor_window"}}, outputs=[LOW | {"topic": "c"}]),
         query(name="writer"),
         query(name="feeds", inputs={"calls": calls | {"partitions": 3}}, outputs=[LOW | {"topic": "service-use.scored"}]),
     ]

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from jobs.transforms import summaries
+from jobs.transforms.packed import pack, unpack
 
 PART = 5 * 60_000  # ms; a summary's window is two parts
 WINDOW = 2 * PART
@@ -93,7 +94,7 @@ class _Summaries(StatefulProcessor):
         """Counts events of one part in; the keys whose summary that changes."""
         known = self._parts.getValue((part,))
         sums, bins = (
-            (_table(each) for each in known[:2]) if known else (summaries.SUMS.empty_table(), summaries.BINS.empty_table())
+            (unpack(each) for each in known[:2]) if known else (summaries.SUMS.empty_table(), summaries.BINS.empty_table())
         )
         pieces = known[2] if known else 0
         counted = came.select(["Key", "Value"])
@@ -105,7 +106,7 @@ class _Summaries(StatefulProcessor):
         more_sums, more_bins = summaries.of(*(counted.column(name).combine_chunks() for name in ("Key", "Value")))
         sums = summaries.merged_sums(pa.concat_tables([sums, more_sums]))
         bins = summaries.merged_bins(pa.concat_tables([bins, more_bins]))
-        self._parts.updateValue((part,), (_bytes(sums), _bytes(bins), pieces))
+        self._parts.updateValue((part,), (pack(sums), pack(bins), pieces))
         return pc.unique(counted.column("Key")).to_pylist()
 
     def _logged(self, part: int, came: pa.Table, pieces: int) -> tuple[pa.Table, pa.Array, int]:
@@ -114,7 +115,7 @@ class _Summaries(StatefulProcessor):
         Keys with a corrected event are counted anew, from their whole log; of the others, the events that are new count.
         """
         came = _last_of_each([came])
-        log = [_table(self._logs.getValue((part, number))[0]) for number in range(pieces)]
+        log = [unpack(self._logs.getValue((part, number))[0]) for number in range(pieces)]
         hashes, values = came.column("Hash").to_numpy(), came.column("Value").to_numpy()
         known, before = np.zeros(len(hashes), dtype=bool), np.zeros(len(hashes))
         for piece in log:
@@ -143,19 +144,19 @@ class _Summaries(StatefulProcessor):
             came = _last_of_each([log[pieces], came])
         for number in range(pieces + 1, len(log)):
             self._logs.removeKey((part, number))
-        self._logs.updateValue((part, pieces), (_bytes(came),))
+        self._logs.updateValue((part, pieces), (pack(came),))
         return pieces + 1
 
     def _summaries(self, window: int, keys: pa.Array) -> pd.DataFrame:
         """The summaries of those keys in a window, of which all that is known is in its parts."""
         parts = [known for start in (window, window + PART) if (known := self._parts.getValue((start,)))]
-        sums, bins = (pa.concat_tables(_table(part[place]) for part in parts) for place in (0, 1))
+        sums, bins = (pa.concat_tables(unpack(part[place]) for part in parts) for place in (0, 1))
         sums, bins = (each.filter(pc.is_in(each.column("Key"), keys)) for each in (sums, bins))
         found = summaries.summaries(summaries.merged_sums(sums), summaries.merged_bins(bins))
         told = self._told.getValue((window,))
-        revisions = dict(zip(*_table(told[0]).to_pydict().values(), strict=True)) if told else {}
+        revisions = dict(zip(*unpack(told[0]).to_pydict().values(), strict=True)) if told else {}
         revisions |= {key: revisions.get(key, 0) + 1 for key in keys.to_pylist()}
-        self._told.updateValue((window,), (_bytes(pa.table([list(revisions), list(revisions.values())], schema=REVISIONS)),))
+        self._told.updateValue((window,), (pack(pa.table([list(revisions), list(revisions.values())], schema=REVISIONS)),))
         rows = found.to_pandas()
         return rows.assign(WindowStart=window, Revision=rows["Key"].map(revisions), Id=None, Timestamp=None, Value=None)
 
@@ -183,14 +184,3 @@ def _last_of_each(logs: list[pa.Table]) -> pa.Table:
 
 def _without(rows: pa.Table, keys: pa.Array) -> pa.Table:
     return rows.filter(pc.invert(pc.is_in(rows.column("Key"), keys))) if len(keys) else rows
-
-
-def _bytes(table: pa.Table) -> bytes:
-    out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
-    return out.getvalue().to_pybytes()
-
-
-def _table(written: bytes) -> pa.Table:
-    return pa.ipc.open_stream(written).read_all()
