@@ -23,8 +23,9 @@ from contracts.kafka_access import PLAIN, VARIABLES, AccessError, KafkaAccess
 from contracts.queries import load_queries
 from sources.replay_command import replay
 from sources.simulate_command import simulate
+from stack import kafka_command
 from stack.errors import StackError
-from stack.home import ROOT, Home, default_path
+from stack.home import MOST_BROKERS, ROOT, Home, default_path
 
 STALLED = 10.0  # seconds in which nothing was done of what waits; a restart is not one
 PROMOTION = {"as of": "as_of", "since": "at", "by": "by", "because": "reason"}  # what `status` says of a baseline
@@ -39,6 +40,9 @@ console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 errors = Console(stderr=True, highlight=False)
 
 PortBase = Annotated[int | None, typer.Option("--port-base", help="First of the stack's ports; 0 takes any free ones.")]
+Brokers = Annotated[
+    int | None, typer.Option(min=1, max=MOST_BROKERS, help="Kafka brokers of a new stack; with 3 each record is kept by all 3.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for scripts.")]
 
 
@@ -75,23 +79,31 @@ def progress() -> Callable[[str], None]:
 
 
 @app.command()
-def up(context: typer.Context, port_base: PortBase = None) -> None:
+def up(
+    context: typer.Context,
+    port_base: PortBase = None,
+    brokers: Brokers = None,
+    only_kafka: Annotated[bool, typer.Option("--only-kafka", help="Nothing but Kafka, without a declared topic.")] = False,
+) -> None:
     """Start Kafka, the schema registry, Airflow and serving; what runs already is left alone, what died is restarted."""
     from stack import lifecycle
 
     with failures_said():
-        home = context.obj.make(port_base)
+        home = context.obj.make(port_base, brokers)
+        if only_kafka:
+            lifecycle.up_kafka(home, progress())
+            return
         lifecycle.up(home, progress())
         console.print(f"The stack is up: dashboard {home.api}, Airflow {home.airflow}. See: sundial status", soft_wrap=True)
 
 
 @app.command()
-def run(context: typer.Context, port_base: PortBase = None) -> None:
+def run(context: typer.Context, port_base: PortBase = None, brokers: Brokers = None) -> None:
     """The whole main job: stack, history, nightly baseline through Airflow, scoring stream, live readings, first anomalies."""
     from stack import main_job
 
     with failures_said():
-        home = context.obj.make(port_base)
+        home = context.obj.make(port_base, brokers)
         try:
             main_job.run(home, progress())
         except StackError:
@@ -176,6 +188,30 @@ def logs(
             raise StackError(f"no log of {name!r} in {home.logs}", remedy=f"one of: {', '.join(known) or 'none yet'}")
     with contextlib.suppress(KeyboardInterrupt):
         subprocess.run(["tail", "-n", str(lines), *(["-F"] if follow else []), str(known[name])])
+
+
+@app.command()
+def pid(context: typer.Context, name: Annotated[str, typer.Argument(help="A process of `sundial status`.")]) -> None:
+    """The pid of a process, for scripts."""
+    from stack import process
+
+    with failures_said():
+        if not (found := process.find(context.obj, name)):
+            raise StackError(f"no process {name!r} runs in {context.obj.path}", remedy="sundial status shows those that do")
+        print(found.pid)
+
+
+@app.command(context_settings=kafka_command.PASSED_ON)
+def kafka(
+    context: typer.Context,
+    tool: Annotated[str, typer.Argument(help=f"One of {', '.join(kafka_command.TOOLS)}.")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="As the tool takes them; --help shows them.")] = None,
+) -> None:
+    """One of Kafka's own tools, on the brokers of this stack: sundial kafka topics --describe --topic service-use"""
+    with failures_said():
+        command = kafka_command.command(context.obj, tool, arguments or [])
+        sys.stdout.flush()
+        os.execv(command[0], command)  # noqa: S606 (there is nothing for a shell to do)
 
 
 @app.command()

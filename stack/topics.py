@@ -1,4 +1,8 @@
-"""The topics that feeds and queries declare: created at deploy, and brought up to date when a declaration changes."""
+"""The topics that feeds and queries declare: created at deploy, and brought up to date when a declaration changes.
+
+Kafka deletes segments whole, once their newest record is old enough, and compacts none that it still writes. So a segment spans a
+seventh of the retention, a week at most; with Kafka's own week a topic that is to keep one day would keep eight.
+"""
 
 from collections.abc import Iterable
 
@@ -17,9 +21,11 @@ from contracts.feeds import load_feeds
 from contracts.kafka_access import PLAIN, KafkaAccess
 from contracts.queries import load_queries, query_topics
 from stack.errors import StackError
-from stack.kafka import admin
+from stack.kafka import admin, in_sync
 
 MILLISECONDS_PER_DAY = 86_400_000
+FOREVER = "-1"
+LONGEST_SEGMENTS = 49  # days of retention from which on a segment spans no more
 
 
 def declared() -> list[Topic]:
@@ -34,8 +40,14 @@ def wanted(topics: Iterable[Topic], replication: int) -> dict[str, NewTopic]:
 
 
 def _new(topic: Topic, replication: int) -> NewTopic:
-    cleanup = "compact,delete" if topic.compacted else "delete"
-    config = {"retention.ms": str(topic.retention_days * MILLISECONDS_PER_DAY), "cleanup.policy": cleanup}
+    days = topic.retention_days
+    cleanup = "delete" if not topic.compacted else "compact" if days is None else "compact,delete"
+    config = {
+        "cleanup.policy": cleanup,
+        "retention.ms": FOREVER if days is None else str(days * MILLISECONDS_PER_DAY),
+        "segment.ms": str(min(days or LONGEST_SEGMENTS, LONGEST_SEGMENTS) * MILLISECONDS_PER_DAY // 7),
+        "min.insync.replicas": str(in_sync(replication)),
+    }
     return NewTopic(topic.name, topic.partitions, replication, config=config)
 
 
@@ -51,8 +63,10 @@ def deploy(
     `more` are topics beside those declared.
     """
     client = admin(bootstrap, access)
-    all_ = wanted(topics, replication) | {topic.topic: topic for topic in more}
     existing = client.list_topics(timeout=10).topics
+    copies = {name: len(topic.partitions[0].replicas) for name, topic in existing.items()}  # these stay as many
+    all_ = {topic.name: _new(topic, copies.get(topic.name, replication)) for topic in topics}
+    all_ |= {topic.topic: topic for topic in more}
     changes = create(client, [topic for name, topic in all_.items() if name not in existing])
     for name, topic in all_.items():
         if name not in existing:
