@@ -34,7 +34,11 @@ class Cluster:
         name = f"t-{uuid.uuid4().hex[:8]}"
         settings = {"min.insync.replicas": "2"} | {key.replace("_", "."): str(value) for key, value in config.items()}
         order = [leader, *({1, 2, 3} - {leader})] if leader else None
-        placed = {"replica_assignment": [order]} if order else {"num_partitions": partitions, "replication_factor": 3}
+        placed = (
+            {"num_partitions": 1, "replica_assignment": [order]}
+            if order
+            else {"num_partitions": partitions, "replication_factor": 3}
+        )
         client = kafka.admin(self.home.kafka)
         client.create_topics([NewTopic(name, config=settings, **placed)])[name].result(timeout=30)
         until(lambda: name in client.list_topics(timeout=10).topics, f"{name} is there")
@@ -69,9 +73,9 @@ class Cluster:
     def producer(self, **options) -> Producer:
         return Producer({"bootstrap.servers": self.home.kafka, "log_level": 0, "linger.ms": 0} | options)
 
-    def write(self, topic: str, values: Iterable[str], **options) -> list[str | int]:
-        """Of each value its offset once confirmed, or the name of the error."""
-        outcomes: dict[str, str | int] = {}
+    def write(self, topic: str, values: Iterable[str], **options) -> list[str | int | None]:
+        """Of each value its offset once confirmed, None where nobody confirms, or the name of the error."""
+        outcomes: dict[bytes, str | int | None] = {}
 
         def told(error, message: Message) -> None:
             outcomes[message.value()] = error.name() if error else message.offset()
@@ -91,6 +95,14 @@ class Cluster:
     def consumer(self, **options) -> Consumer:
         quiet = {"log_level": 0, "group.id": uuid.uuid4().hex, "enable.auto.commit": False, "fetch.queue.backoff.ms": 5}
         return Consumer({"bootstrap.servers": self.home.kafka, "auto.offset.reset": "earliest"} | quiet | options)
+
+    def committed(self, topic: str, group: str) -> dict[int, int]:
+        """A group's place in each partition."""
+        reader = self.consumer(**{"group.id": group})
+        asked = [TopicPartition(topic, number) for number in self.partitions(topic)]
+        found = {each.partition: each.offset for each in reader.committed(asked, timeout=20)}
+        reader.close()
+        return found
 
     def messages(self, topic: str, **options) -> list[Message]:
         """All that a reader is given now, up to the end that is shown to it."""

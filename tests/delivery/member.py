@@ -36,7 +36,7 @@ def main(bootstrap: str, topic: str) -> None:
 
     def commit() -> None:
         with suppress(KafkaException):  # there is nothing new to commit
-            tell(committed={str(each.partition): each.offset for each in consumer.commit(asynchronous=False)})
+            consumer.commit(asynchronous=False)
 
     def revoked(_, partitions) -> None:
         commit()

@@ -4,8 +4,6 @@ import threading
 import time
 from collections import defaultdict
 
-import pytest
-
 from stack import kafka
 from tests.delivery.cluster import ALL, Cluster, until
 
@@ -41,13 +39,12 @@ class Writer(threading.Thread):
         until(lambda: len(self.confirmed) >= goal, f"{more} more confirmed events", 90)
 
 
-@pytest.mark.parametrize("killed", [(2, 3), (1, 2)])
-def test_two_of_three_brokers_are_killed_and_nothing_confirmed_is_lost(cluster, killed):
+def test_two_of_three_brokers_are_killed_and_nothing_confirmed_is_lost(cluster):
     topic = cluster.topic(PARTITIONS)
     writer = Writer(cluster, topic)
     writer.start()
     writer.confirms(300)
-    with cluster.without(*killed):
+    with cluster.without(1, 2):
         time.sleep(1)  # what was on its way
         before = len(writer.confirmed)
         time.sleep(3)
@@ -68,11 +65,12 @@ def test_one_broker_alone_takes_what_is_to_be_confirmed_by_fewer_and_shows_it_to
     topic = cluster.topic(leader=1)
     assert cluster.write(topic, ["before"]) == [0]
     with cluster.without(2, 3):
-        assert cluster.write(topic, ["all"], **{"message.timeout.ms": 4000}) == ["_MSG_TIMED_OUT"]
-        (one,) = cluster.write(topic, ["one"], acks=1, **{"enable.idempotence": False})
-        (none,) = cluster.write(topic, ["none"], acks=0, **{"enable.idempotence": False})
+        simple = {"enable.idempotence": False, "message.timeout.ms": 4000}  # for the other each new writer needs a number first
+        assert cluster.write(topic, ["all"], **simple) == ["_MSG_TIMED_OUT"]
+        (one,) = cluster.write(topic, ["one"], **(simple | {"acks": 1}))
+        (none,) = cluster.write(topic, ["none"], **(simple | {"acks": 0}))
         assert isinstance(one, int), "confirmed, with its offset"
-        assert none < 0, "nobody said where it is"
+        assert none is None, "nobody said where it is"
         assert cluster.values(topic) == ["before"], "readers get what is on all brokers that are in sync"
     until(lambda: cluster.in_sync(topic) == {1, 2, 3}, "all in sync again")
     found = cluster.values(topic)
@@ -97,6 +95,7 @@ def test_what_one_broker_confirmed_is_lost_with_it(cluster):
     others = [cluster.broker(2), cluster.broker(3)]
     for each in others:
         each.suspend()
+    time.sleep(1)  # until what they had asked the leader for is answered: half a second at most
     try:
         assert cluster.write(topic, ["one"], acks=1, **{"enable.idempotence": False}) == [1]
         cluster.broker(1).kill()
@@ -115,6 +114,5 @@ def test_nobody_hears_of_what_acks_0_loses(cluster):
     topic = cluster.topic(max_message_bytes=1000)
     long = "x" * 5000
     assert cluster.write(topic, [long]) == ["MSG_SIZE_TOO_LARGE"]
-    (said,) = cluster.write(topic, [long], acks=0, **{"enable.idempotence": False})
-    assert isinstance(said, int), "no error"
+    assert cluster.write(topic, [long], acks=0, **{"enable.idempotence": False}) == [None], "no error, and no offset"
     assert cluster.values(topic) == []

@@ -21,9 +21,9 @@ def _set(cluster: Cluster, name: str, value: str, default: str) -> Iterator[None
     client = kafka.admin(cluster.home.kafka)
     for given in (value, default):
         entry = ConfigEntry(name, given, incremental_operation=AlterConfigOpType.SET)
-        brokers = [ConfigResource(ResourceType.BROKER, str(n), incremental_configs=[entry]) for n in cluster.home.brokers]
-        for future in client.incremental_alter_configs(brokers).values():
-            future.result(timeout=30)
+        for broker in cluster.home.brokers:  # one in each call
+            resource = ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[entry])
+            client.incremental_alter_configs([resource])[resource].result(timeout=30)
         if given == value:
             yield
 

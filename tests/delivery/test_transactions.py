@@ -69,7 +69,8 @@ def test_what_was_read_and_what_was_written_of_it_take_effect_together(cluster):
     cluster.write(source, ["1", "2", "3"])
 
     def work(finish: bool) -> None:
-        reader, writer = cluster.consumer(**{"group.id": group}, **COMMITTED), transactional(cluster, name)
+        writer = transactional(cluster, name)  # first: while an earlier one's transaction is open, its place can't be told
+        reader = cluster.consumer(**{"group.id": group}, **COMMITTED)
         place = reader.committed([TopicPartition(source, 0)], timeout=10)[0]
         reader.assign([TopicPartition(source, 0, max(place.offset, 0))])
         writer.begin_transaction()

@@ -1,7 +1,7 @@
 """The pages in docs/ show what one types and what one sees; here it is typed, and seen.
 
-In a block of ```console a line that begins with `$ ` is typed, with the lines after it that begin with `> `, into one shell for the
-whole page; what follows up to the next is what comes out, where `...` stands for anything, as in Python's doctests.
+In a block of ```console a line that begins with `$ ` is typed, with lines after it that begin with `> `, into one shell for a whole
+page; what follows up to the next is what comes out, where `...` stands for anything, as in Python's doctests.
 """
 
 import doctest
@@ -40,7 +40,7 @@ def typed(page: Path) -> Iterator[Typed]:
             if found:
                 yield found
             found = Typed(number, line[2:], "")
-        elif in_block and line.startswith("> "):
+        elif in_block and (line + " ").startswith("> "):
             found.command += "\n" + line[2:]
         elif in_block:
             found.shown += line + "\n"
