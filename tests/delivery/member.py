@@ -8,9 +8,8 @@ It commits every tenth record that it has handled, and what it has handled of a 
 import json
 import signal
 import sys
-from contextlib import suppress
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
 
 COMMIT_EVERY = 10
 
@@ -35,8 +34,11 @@ def main(bootstrap: str, topic: str) -> None:
     )
 
     def commit() -> None:
-        with suppress(KafkaException):  # there is nothing new to commit
+        try:
             consumer.commit(asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._NO_OFFSET:  # nothing was handled since the last one
+                raise
 
     def revoked(_, partitions) -> None:
         commit()

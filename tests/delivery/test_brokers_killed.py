@@ -65,7 +65,8 @@ def test_one_broker_alone_takes_what_is_to_be_confirmed_by_fewer_and_shows_it_to
     topic = cluster.topic(leader=1)
     assert cluster.write(topic, ["before"]) == [0]
     with cluster.without(2, 3):
-        simple = {"enable.idempotence": False, "message.timeout.ms": 4000}  # for the other each new writer needs a number first
+        # A new writer that is idempotent would first be given a number, and not by one broker alone.
+        simple = {"enable.idempotence": False, "message.timeout.ms": 4000}
         assert cluster.write(topic, ["all"], **simple) == ["_MSG_TIMED_OUT"]
         (one,) = cluster.write(topic, ["one"], **(simple | {"acks": 1}))
         (none,) = cluster.write(topic, ["none"], **(simple | {"acks": 0}))

@@ -1,12 +1,13 @@
 """The pages in docs/ show what one types and what one sees; here it is typed, and seen.
 
-In a block of ```console a line that begins with `$ ` is typed, with lines after it that begin with `> `, into one shell for a whole
-page; what follows up to the next is what comes out, where `...` stands for anything, as in Python's doctests.
+In a block of ```console a line that begins with `$ ` is typed, with the lines after it that begin with `> `: into one shell for a
+whole page. What follows up to the next is what comes out, where `...` stands for anything, as in Python's doctests.
 """
 
 import doctest
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,7 @@ class Shell:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
             text=True,
             cwd=ROOT,
             env=clean | own,
@@ -75,8 +77,9 @@ class Shell:
         raise AssertionError(f"the shell ended: {found}")
 
     def end(self) -> None:
-        self._bash.stdin.close()
-        self._bash.wait(60)
+        """With all that still runs in it; what the stack started is in sessions of its own."""
+        os.killpg(self._bash.pid, signal.SIGKILL)
+        self._bash.wait()
 
 
 @pytest.mark.timeout(600)
