@@ -244,7 +244,9 @@ def registry_of(home: Home) -> str:
 def topics(
     context: typer.Context,
     deploy: Annotated[bool, typer.Option("--deploy", help="Create and change them.")] = False,
-    replication: Annotated[int, typer.Option(min=1, help="Brokers that keep each record of a new topic.")] = 1,
+    replication: Annotated[
+        int | None, typer.Option(min=1, help="Brokers that keep each record of a new topic; 3 unless there are fewer.")
+    ] = None,
     with_registry: Annotated[bool, typer.Option("--with-registry", help="Apicurio Registry's topics too.")] = False,
 ) -> None:
     """The topics that are declared; with --deploy, make Kafka (SUNDIAL_KAFKA, or else the embedded one) have them."""
@@ -257,8 +259,9 @@ def topics(
             console.print(f"{name}  {topic.num_partitions} partitions  {topic.config}")
         if deploy:
             address, as_whom = kafka_of(context.obj)
-            more = kafka_.of_registry(replication) if with_registry else []
-            for change in topics_.deploy(address, declared, replication, as_whom, more) or ["nothing to change"]:
+            copies = replication or kafka_.replication(address, as_whom)
+            more = kafka_.of_registry(copies) if with_registry else []
+            for change in topics_.deploy(address, declared, copies, as_whom, more) or ["nothing to change"]:
                 console.print(change)
 
 

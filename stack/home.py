@@ -24,6 +24,7 @@ UNASSIGNED = range(20_000, 32_768)  # Linux gives out those above by itself (net
 SPARK_POOL = "spark"
 PORTS = ("serving", "airflow", "kafka", "controller", "registry")  # in order: base + 0, + 1, ...
 MOST_BROKERS = 9
+COPIES = 3  # of each record, where there are as many brokers
 INHERITED = ("SUNDIAL_ALERT_WEBHOOK",)  # what the person who starts a stack may say
 MARK = "SUNDIAL_STACK"  # in the environment of each process that a stack starts, and of nothing else
 
@@ -144,7 +145,7 @@ class Home:
     @property
     def replication(self) -> int:
         """How many brokers keep each record."""
-        return min(3, len(self.brokers))
+        return min(COPIES, len(self.brokers))
 
     @property
     def kafka(self) -> str:

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from contracts.kafka_access import PLAIN, KafkaAccess
 from stack import java, process
 from stack.errors import StackError, tail
-from stack.home import HOST, JARS, ROOT, Home, numbered
+from stack.home import COPIES, HOST, JARS, ROOT, Home, numbered
 
 NAME = "kafka"
 INTERNAL = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
@@ -106,6 +106,11 @@ def part(home: Home, broker: int = 1) -> process.Part:
 
 def admin(bootstrap: str, access: KafkaAccess = PLAIN) -> AdminClient:
     return AdminClient(access.client_options(bootstrap) | {"log_level": 0, "socket.timeout.ms": 10_000})
+
+
+def replication(bootstrap: str, access: KafkaAccess) -> int:
+    """How many brokers of a cluster keep each record unless somebody says: three, or as many as there are."""
+    return min(COPIES, len(admin(bootstrap, access).list_topics(timeout=10).brokers))
 
 
 def healthy(home: Home, broker: int = 1) -> bool:

@@ -34,21 +34,22 @@ def declared() -> list[Topic]:
     return of_feeds + query_topics(load_queries().values(), of_feeds)
 
 
-def wanted(topics: Iterable[Topic], replication: int) -> dict[str, NewTopic]:
-    """By name, as Kafka is told them."""
+def wanted(topics: Iterable[Topic], replication: int | None = None) -> dict[str, NewTopic]:
+    """By name, as Kafka is told them; without what follows from the replication where that is not known."""
     return {topic.name: _new(topic, replication) for topic in topics}
 
 
-def _new(topic: Topic, replication: int) -> NewTopic:
+def _new(topic: Topic, replication: int | None) -> NewTopic:
     days = topic.retention_days
     cleanup = "delete" if not topic.compacted else "compact" if days is None else "compact,delete"
     config = {
         "cleanup.policy": cleanup,
         "retention.ms": FOREVER if days is None else str(days * MILLISECONDS_PER_DAY),
         "segment.ms": str(min(days or LONGEST_SEGMENTS, LONGEST_SEGMENTS) * MILLISECONDS_PER_DAY // 7),
-        "min.insync.replicas": str(in_sync(replication)),
     }
-    return NewTopic(topic.name, topic.partitions, replication, config=config)
+    if replication is None:
+        return NewTopic(topic.name, topic.partitions, config=config)
+    return NewTopic(topic.name, topic.partitions, replication, config=config | {"min.insync.replicas": str(in_sync(replication))})
 
 
 def deploy(
@@ -64,9 +65,12 @@ def deploy(
     """
     client = admin(bootstrap, access)
     existing = client.list_topics(timeout=10).topics
-    copies = {name: len(topic.partitions[0].replicas) for name, topic in existing.items()}  # these stay as many
-    all_ = {topic.name: _new(topic, copies.get(topic.name, replication)) for topic in topics}
-    all_ |= {topic.topic: topic for topic in more}
+
+    def copies(name: str) -> int:
+        """Of a topic that exists they stay as many."""
+        return len(existing[name].partitions[0].replicas) if name in existing else replication
+
+    all_ = {topic.name: _new(topic, copies(topic.name)) for topic in topics} | {topic.topic: topic for topic in more}
     changes = create(client, [topic for name, topic in all_.items() if name not in existing])
     for name, topic in all_.items():
         if name not in existing:

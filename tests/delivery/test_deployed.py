@@ -5,6 +5,7 @@ import uuid
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from contracts.declarations import Topic
+from contracts.kafka_access import PLAIN
 from stack import kafka, topics
 
 
@@ -17,7 +18,7 @@ def settings(cluster, topic: str) -> dict[str, str]:
 def test_a_topic_is_kept_by_three_brokers_and_confirmed_by_two(cluster):
     name = f"deployed-{uuid.uuid4().hex[:8]}"
     declared = [Topic(name, 2, 7)]
-    assert topics.deploy(cluster.home.kafka, declared, cluster.home.replication) == [f"{name}: created"]
+    assert topics.deploy(cluster.home.kafka, declared, kafka.replication(cluster.home.kafka, PLAIN)) == [f"{name}: created"]
     assert [sorted(found.replicas) for found in cluster.partitions(name).values()] == [[1, 2, 3], [1, 2, 3]]
     assert settings(cluster, name)["min.insync.replicas"] == "2"
     assert topics.deploy(cluster.home.kafka, declared) == [], "replication counts for new topics; this one has its copies"
