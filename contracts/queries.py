@@ -36,8 +36,14 @@ TopicName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 Column = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
 Duration = Annotated[str, Field(pattern=r"^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$")]
+RetentionDays = Annotated[int, Field(ge=1)] | Literal["forever"]
 Expression = Annotated[str, Field(min_length=1, max_length=2000)]
 Select = Annotated[str, Field(pattern=r"(?i)^\s*(select|with)\s", max_length=20_000)]
+
+
+def days(retention: int | str) -> int | None:
+    """As a topic is told it."""
+    return None if retention == "forever" else retention
 
 
 class Key(Declared):
@@ -59,7 +65,8 @@ class Input(Declared):
     valid: Expression | None = None  # Spark SQL condition over the columns; a record for which it is not true is dead-lettered
     lateness: Duration | None = None  # how far behind the newest RowTime seen a row may be and still count; null: no watermark
     partitions: Annotated[int, Field(ge=1, le=512)] | None = None  # of a topic that no feed and no query writes; default 2
-    retention_days: Annotated[int, Field(ge=1)] | None = None  # of such a topic; default 7
+    retention_days: RetentionDays | None = None  # of such a topic; default 7
+    compacted: bool | None = None  # such a topic keeps the last record of each key, and is a table; default false
 
     @model_validator(mode="after")
     def _timed(self):
@@ -71,7 +78,8 @@ class Input(Declared):
     def declared_topic(self) -> Topic:
         """What is asked for if nobody else declares the topic."""
         key_record = self.key.record if self.key else None
-        return Topic(self.topic, self.partitions or 2, self.retention_days or 7, record=self.record, key_record=key_record)
+        kept = days(self.retention_days or 7)
+        return Topic(self.topic, self.partitions or 2, kept, bool(self.compacted), self.record, key_record)
 
 
 class Output(Declared):
@@ -84,11 +92,12 @@ class Output(Declared):
     when: Expression | None = None  # Spark SQL condition over the result's columns
     compacted: bool = True  # readers see the last row of each key once
     partitions: Annotated[int, Field(ge=1, le=512)] = 2
-    retention_days: Annotated[int, Field(ge=1)] = 7
+    retention_days: RetentionDays = 7
 
     @property
     def declared_topic(self) -> Topic:
-        return Topic(self.topic, self.partitions, self.retention_days, self.compacted, self.record, version=self.version)
+        days_ = days(self.retention_days)
+        return Topic(self.topic, self.partitions, days_, self.compacted, self.record, version=self.version)
 
 
 class Query(Declaration):
@@ -180,8 +189,9 @@ def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list
     for query in queries:
         for alias, each in query.inputs.items():
             wanted, known = each.declared_topic, found.setdefault(each.topic, each.declared_topic)
-            if each.topic in owned and (each.partitions or each.retention_days):
-                mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic}'s writer declares its partitions and retention")
+            said = (each.partitions, each.retention_days, each.compacted)
+            if each.topic in owned and said != (None, None, None):
+                mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic}'s writer declares its size and what it keeps")
             elif (known.record, known.key_record) != (wanted.record, wanted.key_record):
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: another declaration gives {each.topic} another contract")
             elif each.topic not in owned and known != wanted:

@@ -125,6 +125,17 @@ def test_topics_follow_from_the_declarations_and_each_has_dead_letters():
     assert avro.subjects(found["rides.dead-letter"]) == {}
 
 
+def test_a_topic_may_be_a_table_that_is_kept_for_ever():
+    zones = RIDES | {"topic": "zones", "compacted": True, "retention_days": "forever"}
+    found = {
+        topic.name: topic
+        for topic in query_topics([query(inputs={"zones": zones}, outputs=[LOW | {"retention_days": "forever"}])])
+    }
+    assert found["zones"] == Topic("zones", 2, None, True, "taxi_ride")
+    assert found["rides.low"] == Topic("rides.low", 2, None, True, "taxi_ride")
+    assert found["zones.dead-letter"] == Topic("zones.dead-letter", 1, None)
+
+
 def test_the_topic_of_a_feed_stays_the_feeds():
     feed = load_feeds()["service-use"]
     calls = {"topic": "service-use", "record": "service_use_record", "key": {"column": "ServiceName"}}
@@ -149,5 +160,5 @@ def test_declarations_of_one_topic_must_agree():
         "feeds.yaml: topic service-use.scored is written by another declaration too",
         "size.yaml: inputs.rides: another declaration gives rides another size",
         "contract.yaml: inputs.rides: another declaration gives rides another contract",
-        "feeds.yaml: inputs.calls: service-use's writer declares its partitions and retention",
+        "feeds.yaml: inputs.calls: service-use's writer declares its size and what it keeps",
     ]

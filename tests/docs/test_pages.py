@@ -1,0 +1,102 @@
+"""The pages in docs/ show what one types and what one sees; here it is typed, and seen.
+
+In a block of ```console a line that begins with `$ ` is typed, with the lines after it that begin with `> `: into one shell for a
+whole page. What follows up to the next is what comes out, where `...` stands for anything, as in Python's doctests.
+"""
+
+import doctest
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from stack import lifecycle
+from stack.home import ROOT, Home
+
+PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if "```console" in page.read_text())
+MARK = "<<<typed>>>"
+EXACT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass
+class Typed:
+    line: int
+    command: str
+    shown: str
+
+
+def typed(page: Path) -> Iterator[Typed]:
+    found = None
+    in_block = False
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        if line.startswith("```"):
+            in_block = line == "```console"
+        elif in_block and line.startswith("$ "):
+            if found:
+                yield found
+            found = Typed(number, line[2:], "")
+        elif in_block and (line + " ").startswith("> "):
+            found.command += "\n" + line[2:]
+        elif in_block:
+            found.shown += line + "\n"
+    yield found
+
+
+class Shell:
+    """One bash, so that variables stay; its commands' errors come out with their output."""
+
+    def __init__(self, folder: Path):
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        own = {"PATH": path, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder), "COLUMNS": "300"}
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("SUNDIAL_")}
+        self._bash = subprocess.Popen(
+            ["bash"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            text=True,
+            cwd=ROOT,
+            env=clean | own,
+        )
+
+    def says(self, command: str) -> str:
+        self._bash.stdin.write(f"{{ {command}\n}} </dev/null\necho '{MARK}'\n")
+        self._bash.stdin.flush()
+        found = ""
+        for line in self._bash.stdout:
+            if line.endswith(f"{MARK}\n"):
+                return found + line.removesuffix(f"{MARK}\n")
+            found += line
+        raise AssertionError(f"the shell ended: {found}")
+
+    def end(self) -> None:
+        """With all that still runs in it; what the stack started is in sessions of its own."""
+        os.killpg(self._bash.pid, signal.SIGKILL)
+        self._bash.wait()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_one_sees_what_the_page_shows(page, tmp_path):
+    shell, checker = Shell(tmp_path), doctest.OutputChecker()
+    try:
+        for each in typed(page):
+            got = re.sub(r"\x1b\[[0-9;]*m", "", shell.says(each.command))
+            seen = checker.check_output(each.shown, got, EXACT)
+            assert seen, f"{page.name}:{each.line}: {each.command}\nshould show\n{each.shown}\nbut shows\n{got}"
+    finally:
+        shell.end()
+        for home in (Home(folder) for folder in tmp_path.iterdir()):
+            if home.exists():
+                lifecycle.down(home, print)
+
+
+def test_pages_are_typed():
+    assert [page.name for page in PAGES] == ["delivery.md"]
