@@ -9,14 +9,16 @@ import io
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import fastavro
 import numpy as np
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from contracts.avro import HEADER, MAGIC
 from sources.encoding import varints
+from stack.home import Home
 
 METRICS = [f"environment={env}:metric=m{number:03d}".encode() for number in range(500) for env in ("prod", "test", "dev", "ci")]
 LATE_SHARE, LATE_MS = 0.01, 30 * 60_000
@@ -167,3 +169,35 @@ class Load:
             batch = [{"value": each["value"], "key": each["key"]} for each in batch if "_error" in each]  # the queue is full
             self._producer.poll(TICK)
         self._producer.poll(0)
+
+
+def ends(home: Home, topic: str) -> list[tuple[int, int]]:
+    """First and next offset of each partition."""
+    consumer = Consumer({"bootstrap.servers": home.kafka, "group.id": "bench"})
+    partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+    found = [consumer.get_watermark_offsets(TopicPartition(topic, each), timeout=30) for each in sorted(partitions)]
+    consumer.close()
+    return found
+
+
+def records(home: Home, topic: str) -> Iterator[tuple[bytes, bytes]]:
+    """Key and value of all records that a topic has now."""
+    options = {"bootstrap.servers": home.kafka, "group.id": "bench", "enable.auto.commit": False, "fetch.queue.backoff.ms": 5}
+    consumer, limits = Consumer(options), ends(home, topic)
+    left = {number for number, (first, last) in enumerate(limits) if last > first}
+    consumer.assign([TopicPartition(topic, each, limits[each][0]) for each in left])
+    while left:
+        for message in consumer.consume(10_000, timeout=5):
+            yield message.key(), message.value()
+            if message.offset() + 1 >= limits[message.partition()][1]:
+                left.discard(message.partition())
+    consumer.close()
+
+
+def counted(home: Home, job: Job) -> int:
+    """Events that the output speaks of: the last record of each key says how many; a pair is two, and less if it came twice."""
+    if job is JOIN:
+        pairs = np.fromiter((int(key, 16) for key, _ in records(home, job.output)), np.int64)
+        distinct = len(np.unique(pairs))
+        return 2 * (distinct - (len(pairs) - distinct))
+    return sum(decode(job.schema, value)["Count"] for value in dict(records(home, job.output)).values())

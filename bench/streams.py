@@ -7,7 +7,8 @@ what came out (`summaries_per_s`, `<job>_out_per_s`), CPU seconds per million ev
 that was sent is looked for in the output: where `<job>_missing` is not 0, some was lost or counted twice, and the exit code is 1.
 
 `rss_mb_start` and `rss_mb_end`: memory of the system's processes a minute after the start of another run of the summaries, and at
-the end of it, at an even rate. The load is sent from the benchmark's own process, so on the same cores.
+the end of it, at an even rate. The load is sent from the benchmark's own process, so on the same cores. `<job>_others_cores`: the
+cores that were busy with what is not the benchmark's; where that is not near 0, the figures are those of a busy machine.
 """
 
 import argparse
@@ -19,13 +20,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from bench.kafka_streams import KafkaStreams
-from bench.metrics import JOBS, JOIN, SUMMARIES, Job, Load, decode
-from bench.platform import cores, figure, platform, say, wait_for
+from bench.metrics import JOBS, SUMMARIES, Job, Load, counted, ends
+from bench.platform import Others, cores, figure, platform, say, wait_for
 from bench.systems import System
 from stack import kafka
 from stack.home import Home
@@ -50,6 +49,7 @@ class Step:
     lag: float
     out: float
     cpu: float
+    others: float
 
     @property
     def kept_up(self) -> bool:
@@ -76,15 +76,15 @@ class Bench:
         self.load.rate = rate
         time.sleep(SETTLE)
         begin, sent, out, cpu = time.perf_counter(), self.load.sent, self.out(), self.system.cpu_seconds()
-        lags = []
+        lags, others = [], Others()
         while (now := time.perf_counter() - begin) < seconds:
             lags.append(self.system.lag())
             time.sleep(LOOK)
-        third = len(lags) // 3
+        busy, third = others.cores(), len(lags) // 3
         growth = (min(lags[-third:]) - min(lags[:third])) / (now * 2 / 3)
         sent, out = self.load.sent - sent, self.out() - out
         cpu = (self.system.cpu_seconds() - cpu) / sent * 1e6
-        return Step(rate, sent / now, growth, statistics.median(lags[-third:]), out / now, cpu)
+        return Step(rate, sent / now, growth, statistics.median(lags[-third:]), out / now, cpu, busy)
 
     def finish(self) -> int:
         """Waits until all is done; how many of the events sent are missing in the output (below 0: counted twice)."""
@@ -110,38 +110,6 @@ def bench(name: str, job: Job, speed: float) -> Iterator[Bench]:
             system.stop()
 
 
-def ends(home: Home, topic: str) -> list[tuple[int, int]]:
-    """First and next offset of each partition."""
-    consumer = Consumer({"bootstrap.servers": home.kafka, "group.id": "bench"})
-    partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
-    found = [consumer.get_watermark_offsets(TopicPartition(topic, each), timeout=30) for each in sorted(partitions)]
-    consumer.close()
-    return found
-
-
-def records(home: Home, topic: str) -> Iterator[tuple[bytes, bytes]]:
-    """Key and value of all records that a topic has now."""
-    options = {"bootstrap.servers": home.kafka, "group.id": "bench", "enable.auto.commit": False, "fetch.queue.backoff.ms": 5}
-    consumer, limits = Consumer(options), ends(home, topic)
-    left = {number for number, (first, last) in enumerate(limits) if last > first}
-    consumer.assign([TopicPartition(topic, each, limits[each][0]) for each in left])
-    while left:
-        for message in consumer.consume(10_000, timeout=5):
-            yield message.key(), message.value()
-            if message.offset() + 1 >= limits[message.partition()][1]:
-                left.discard(message.partition())
-    consumer.close()
-
-
-def counted(home: Home, job: Job) -> int:
-    """Events that the output speaks of: the last record of each key says how many; a pair is two, and less if it came twice."""
-    if job is JOIN:
-        pairs = np.fromiter((int(key, 16) for key, _ in records(home, job.output)), np.int64)
-        distinct = len(np.unique(pairs))
-        return 2 * (distinct - (len(pairs) - distinct))
-    return sum(decode(job.schema, value)["Count"] for value in dict(records(home, job.output)).values())
-
-
 def rising(name: str, job: Job, options: argparse.Namespace, results: dict) -> Step | None:
     """The last rate at which the system kept up."""
     last = None
@@ -165,12 +133,13 @@ def rising(name: str, job: Job, options: argparse.Namespace, results: dict) -> S
         results[out, "records/s"] = [last.out]
         results[f"{job.name}_cpu_s_per_million", "s"] = [last.cpu]
         results[f"{job.name}_state_mb", "MB"] = [state]
+        results[f"{job.name}_others_cores", "cores"] = [last.others]
     return last
 
 
 def steady(name: str, options: argparse.Namespace, rate: int, results: dict) -> None:
     """Memory, state and lag of the summaries over minutes at one rate."""
-    memory, lags = [], []
+    memory, lags, others = [], [], Others()
     with bench(name, SUMMARIES, options.speed) as at:
         at.load.rate, begin = rate, time.monotonic()
         while (age := time.monotonic() - begin) < 60 * options.minutes:
@@ -178,6 +147,7 @@ def steady(name: str, options: argparse.Namespace, rate: int, results: dict) -> 
             lags.append(at.system.lag())
             time.sleep(5)
         sent, state = at.load.sent / age, at.system.state_mb()
+        busy = others.cores()
         missing = at.finish()
     warm = [mb for age, mb in memory if age >= min(60, 30 * options.minutes)]
     results["steady_events_per_s", "events/s"] = [sent]
@@ -186,6 +156,7 @@ def steady(name: str, options: argparse.Namespace, rate: int, results: dict) -> 
     results["rss_mb_max", "MB"] = [max(warm)]
     results["state_mb_end", "MB"] = [state]
     results["lag_max", "events"] = [max(lags)]
+    results["steady_others_cores", "cores"] = [busy]
     results["steady_missing", "events"] = [missing]
 
 

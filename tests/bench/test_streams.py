@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from bench import metrics, streams
+from bench import metrics
 from bench.kafka_streams import KafkaStreams
 from bench.metrics import JOBS, JOIN, SUMMARIES, WINDOWS
 from bench.platform import wait_for
@@ -56,7 +56,7 @@ def send(home: Home, topic: str, rows: list[tuple[str, int, float]]) -> None:
 
 def latest(home: Home, job: metrics.Job) -> dict[str, dict]:
     """The last record of each key."""
-    return {key.decode(): metrics.decode(job.schema, value) for key, value in streams.records(home, job.output)}
+    return {key.decode(): metrics.decode(job.schema, value) for key, value in metrics.records(home, job.output)}
 
 
 def events() -> list[tuple[str, int, float]]:
@@ -80,7 +80,7 @@ def test_summaries_are_those_of_plain_python_late_events_included_and_what_is_to
     too_late = (rows[0][0], rows[-1][1] - (GRACE + 10) * MINUTE, 0.0)
     with at_work(topics, SUMMARIES, 60 * GRACE) as system:
         send(topics, "metrics", [*rows, too_late])
-        wait_for("the summaries", lambda: streams.counted(topics, SUMMARIES) == len(rows) and system.lag() == 0, 60)
+        wait_for("the summaries", lambda: metrics.counted(topics, SUMMARIES) == len(rows) and system.lag() == 0, 60)
         assert system.state_mb() > 0
         assert 50 < system.rss_mb() < 2000
     assert process.log_file(topics, "kafka-streams-summaries").read_text().endswith("state NOT_RUNNING\n")
@@ -103,7 +103,7 @@ def test_windows_hold_count_and_sum_of_each_minute(topics):
     rows, job = events(), dataclasses.replace(WINDOWS, inputs=("minutes",))
     with at_work(topics, job, 60 * GRACE) as system:
         send(topics, "minutes", rows)
-        wait_for("the windows", lambda: streams.counted(topics, WINDOWS) == len(rows) and system.lag() == 0, 60)
+        wait_for("the windows", lambda: metrics.counted(topics, WINDOWS) == len(rows) and system.lag() == 0, 60)
     found = {key: (each["Count"], each["Sum"]) for key, each in latest(topics, WINDOWS).items()}
     assert found == {key: (len(values), pytest.approx(sum(values))) for key, values in grouped(rows, 1).items()}
 
@@ -126,15 +126,15 @@ def test_requests_meet_their_responses_within_a_minute_in_either_order(topics):
 
 def test_the_load_sends_what_it_counts_and_answers_every_request(topics):
     load = metrics.Load(topics.kafka, JOIN, speed=1000)
-    before = {topic: sum(last for _, last in streams.ends(topics, topic)) for topic in JOIN.inputs}
+    before = {topic: sum(last for _, last in metrics.ends(topics, topic)) for topic in JOIN.inputs}
     load.rate = 2000
     wait_for("some events", lambda: load.sent > 1000, 20)
     load.stop()
-    sent = {topic: sum(last for _, last in streams.ends(topics, topic)) - before[topic] for topic in JOIN.inputs}
+    sent = {topic: sum(last for _, last in metrics.ends(topics, topic)) - before[topic] for topic in JOIN.inputs}
     assert set(sent.values()) == {load.sent // 2}
     requests, responses = (dict(records(topics, topic)) for topic in JOIN.inputs)
     assert {key: time + dt.timedelta(milliseconds=metrics.ANSWER_MS) for key, time in requests.items()} == responses
 
 
 def records(home: Home, topic: str) -> list[tuple[bytes, dt.datetime]]:
-    return [(key, metrics.decode(metrics.METRIC, value)["Timestamp"]) for key, value in streams.records(home, topic)]
+    return [(key, metrics.decode(metrics.METRIC, value)["Timestamp"]) for key, value in metrics.records(home, topic)]
