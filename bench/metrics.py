@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import fastavro
@@ -173,25 +174,23 @@ class Load:
 
 def ends(home: Home, topic: str) -> list[tuple[int, int]]:
     """First and next offset of each partition."""
-    consumer = Consumer({"bootstrap.servers": home.kafka, "group.id": "bench"})
-    partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
-    found = [consumer.get_watermark_offsets(TopicPartition(topic, each), timeout=30) for each in sorted(partitions)]
-    consumer.close()
-    return found
+    with closing(Consumer({"bootstrap.servers": home.kafka, "group.id": "bench"})) as consumer:
+        partitions = sorted(consumer.list_topics(topic, timeout=30).topics[topic].partitions)
+        return [consumer.get_watermark_offsets(TopicPartition(topic, each), timeout=30) for each in partitions]
 
 
 def records(home: Home, topic: str) -> Iterator[tuple[bytes, bytes]]:
     """Key and value of all records that a topic has now."""
-    options = {"bootstrap.servers": home.kafka, "group.id": "bench", "enable.auto.commit": False, "fetch.queue.backoff.ms": 5}
-    consumer, limits = Consumer(options), ends(home, topic)
+    limits = ends(home, topic)
     left = {number for number, (first, last) in enumerate(limits) if last > first}
-    consumer.assign([TopicPartition(topic, each, limits[each][0]) for each in left])
-    while left:
-        for message in consumer.consume(10_000, timeout=5):
-            yield message.key(), message.value()
-            if message.offset() + 1 >= limits[message.partition()][1]:
-                left.discard(message.partition())
-    consumer.close()
+    options = {"bootstrap.servers": home.kafka, "group.id": "bench", "enable.auto.commit": False, "fetch.queue.backoff.ms": 5}
+    with closing(Consumer(options)) as consumer:
+        consumer.assign([TopicPartition(topic, each, limits[each][0]) for each in left])
+        while left:
+            for message in consumer.consume(10_000, timeout=5):
+                yield message.key(), message.value()
+                if message.offset() + 1 >= limits[message.partition()][1]:
+                    left.discard(message.partition())
 
 
 def counted(home: Home, job: Job) -> int:
