@@ -147,14 +147,16 @@ public final class KafkaStreamsSummaries {
     return avro(new long[] {start, all.count}, all.mean, all.least, all.greatest, variance, Math.sqrt(variance));
   }
 
-  /** {Id: string, Timestamp: long, Value: double} in Avro, after the magic byte and the schema's id. */
+  /** {Id: null or string, Timestamp: long, Value: double} in Avro, after the magic byte and the schema's id. */
   private static Metric metric(String topic, int schema, byte[] bytes) {
     ByteBuffer in = ByteBuffer.wrap(bytes).order(ByteOrder.BIG_ENDIAN);
     if (bytes.length < 15 || in.get() != 0 || in.getInt() != schema) {
       throw new SerializationException("a record of " + topic + " is not of schema " + schema + " in Confluent's wire format");
     }
-    int id = (int) readVarlong(in);
-    in.position(in.position() + id);
+    if (readVarlong(in) == 1) { // the second of the union's types
+      int id = (int) readVarlong(in);
+      in.position(in.position() + id);
+    }
     return new Metric(readVarlong(in), in.order(ByteOrder.LITTLE_ENDIAN).getDouble());
   }
 

@@ -10,7 +10,7 @@ from confluent_kafka.admin import OffsetSpec
 
 from bench.metrics import SCHEMA_ID, Job
 from bench.platform import REPO, say
-from bench.systems import System
+from bench.systems import System, size
 from stack import jars, java, kafka, process
 from stack.bootstrap import VENV
 from stack.errors import StackError, tail
@@ -28,6 +28,7 @@ class KafkaStreams(System):
     """One application of two threads. What it has committed is done, through to its output."""
 
     name = "kafka-streams"
+    jobs = ("summaries", "windows", "join")
     schema_id = SCHEMA_ID
 
     def __init__(self, home: Home, job: Job):
@@ -36,6 +37,10 @@ class KafkaStreams(System):
         self._state = self._folder / "state"
         self._application = f"kafka-streams-{job.name}"
         self._admin = kafka.admin(home.kafka)
+
+    @property
+    def schema(self) -> dict:
+        return self._job.schema
 
     def start(self) -> None:
         self._folder.mkdir(exist_ok=True)
@@ -114,11 +119,3 @@ class KafkaStreams(System):
         temporary = f"-Djava.io.tmpdir={self._folder}"  # where RocksDB unpacks its library
         arguments = [f"{name}={value}" for name, value in options.items()]
         return [str(java.binary()), "-Xmx1g", logging, temporary, "-cp", path, MAIN, *arguments]
-
-
-def size(file: Path) -> int:
-    """Bytes that a file takes; none if it is gone by now."""
-    try:
-        return 512 * file.stat().st_blocks
-    except FileNotFoundError:
-        return 0

@@ -17,6 +17,7 @@ import fastavro
 import numpy as np
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from contracts import avro
 from contracts.avro import HEADER, MAGIC
 from sources.encoding import varints
 from stack.home import Home
@@ -35,7 +36,7 @@ def record(name: str, **fields: str | dict) -> dict:
     return fastavro.parse_schema({"type": "record", "name": name, "fields": columns})
 
 
-METRIC = record("metric", Id="string", Timestamp=MILLIS, Value="double")
+METRIC = avro.parsed("metric_event")
 MOMENTS = ("Average", "Minimum", "Maximum", "Variance", "StandardDeviation")  # of the population
 SUMMARY = record("summary", WindowStart=MILLIS, Count="long", **dict.fromkeys(MOMENTS, "double"))
 WINDOW = record("window", WindowStart=MILLIS, Count="long", Sum="double")
@@ -70,7 +71,8 @@ def encode(first: int, milliseconds: np.ndarray, values: np.ndarray, schema_id: 
     rows = len(milliseconds)
     if not (SIX_BYTES[0] <= milliseconds.min() and milliseconds.max() < SIX_BYTES[1]):
         raise ValueError("a metric's time is before 2004 or after 2039: its length on the wire would vary")
-    head = np.frombuffer(HEADER.pack(MAGIC, schema_id) + bytes([16 << 1]), np.uint8)
+    id_ = bytes([1 << 1, 16 << 1])  # the second type of the union: a text of 16 bytes
+    head = np.frombuffer(HEADER.pack(MAGIC, schema_id) + id_, np.uint8)
     columns = (
         np.broadcast_to(head, (rows, len(head))),
         ids(first, rows),
@@ -193,10 +195,13 @@ def records(home: Home, topic: str) -> Iterator[tuple[bytes, bytes]]:
                     left.discard(message.partition())
 
 
-def counted(home: Home, job: Job) -> int:
-    """Events that the output speaks of: the last record of each key says how many; a pair is two, and less if it came twice."""
+def counted(home: Home, job: Job, schema: dict) -> int:
+    """Events that the output, of that schema, tells of: the last record of each key says how many.
+
+    A pair is two, and less if it came twice.
+    """
     if job is JOIN:
         pairs = np.fromiter((int(key, 16) for key, _ in records(home, job.output)), np.int64)
         distinct = len(np.unique(pairs))
         return 2 * (distinct - (len(pairs) - distinct))
-    return sum(decode(job.schema, value)["Count"] for value in dict(records(home, job.output)).values())
+    return sum(decode(schema, value)["Count"] for value in dict(records(home, job.output)).values())

@@ -25,12 +25,13 @@ from confluent_kafka.admin import NewTopic
 from bench.kafka_streams import KafkaStreams
 from bench.metrics import JOBS, SUMMARIES, Job, Load, counted, ends
 from bench.platform import Others, cores, figure, platform, say, wait_for
+from bench.sundial_queries import SundialQueries
 from bench.systems import System
 from stack import kafka
 from stack.home import Home
 from stack.topics import create
 
-SYSTEMS = {system.name: system for system in (KafkaStreams,)}
+SYSTEMS = {system.name: system for system in (SundialQueries, KafkaStreams)}
 PARTITIONS = 4
 RATES = (25_000, 50_000, 75_000, 100_000, 125_000, 150_000, 200_000, 250_000)
 SETTLE = 10.0  # seconds at a new rate before it is measured
@@ -101,7 +102,7 @@ class Bench:
         self.load.rate = 0
         self.load.stop()
         wait_for(f"the end of {self.job.name}", lambda: self.system.lag() == 0, CATCH_UP)
-        return self.load.sent - counted(self.home, self.job)
+        return self.load.sent - counted(self.home, self.job, self.system.schema)
 
 
 @contextmanager
@@ -203,6 +204,9 @@ def measured(name: str, options: argparse.Namespace) -> dict[tuple[str, str], li
     """All figures of one system, by metric and unit."""
     results: dict[tuple[str, str], list[float]] = {}
     for job in options.jobs:
+        if job not in SYSTEMS[name].jobs:
+            say(f"{name} has no {job}")
+            continue
         say(f"{name}: {job}")
         last = rising(name, JOBS[job], options, results)
         if JOBS[job] is SUMMARIES and last and options.minutes:

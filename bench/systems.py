@@ -3,13 +3,20 @@
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from pathlib import Path
 
 import psutil
 
 
 class System(ABC):
     name: str
+    jobs: tuple[str, ...]  # that it can do
     schema_id: int  # under which the events are to be sent
+
+    @property
+    @abstractmethod
+    def schema(self) -> dict:
+        """Of what it writes."""
 
     @abstractmethod
     def start(self) -> None:
@@ -43,3 +50,11 @@ class System(ABC):
         for each in (leader, *leader.children(recursive=True)):
             with contextlib.suppress(psutil.NoSuchProcess):
                 yield each
+
+
+def size(file: Path) -> int:
+    """Bytes that a file takes; none if it is gone by now."""
+    try:
+        return 512 * file.stat().st_blocks
+    except FileNotFoundError:
+        return 0

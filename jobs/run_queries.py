@@ -33,12 +33,12 @@ STATE_STORE = {
 
 
 def main(platform: Platform) -> None:
-    application = settings.application_parser(__doc__).parse_args().application
-    with Driver(platform, application, "queries") as driver:
+    options = settings.application_parser(__doc__).parse_args()
+    with Driver(platform, options.application, "queries") as driver:
         session = spark.session(driver.name, platform)
         driver.runs_as(session.sparkContext.applicationId)
         registry = kafka.Registry(platform)
-        declared = load_application(application).values()
+        declared = load_application(options.application, options.queries).values()
         running = [Running(session, platform, registry, query, f"{driver.checkpoint}/{query.name}") for query in declared]
         driver.measured_by(lambda: _together([each.measured() for each in running]))
         try:

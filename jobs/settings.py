@@ -7,12 +7,14 @@ import re
 import signal
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
 from contracts import task_life
 from contracts.declarations import DeclarationError
 from contracts.feeds import Feed, load_feed
 from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
+from contracts.queries import QUERIES
 
 
 class JobError(Exception):
@@ -67,7 +69,8 @@ def parser(description: str) -> argparse.ArgumentParser:
 def application_parser(description: str) -> argparse.ArgumentParser:
     """The command line of a job for queries: `--application`."""
     arguments = argparse.ArgumentParser(description=description)
-    arguments.add_argument("--application", required=True, metavar="NAME", help="that queries under schemas/queries/ name")
+    arguments.add_argument("--application", required=True, metavar="NAME", help="that queries name")
+    arguments.add_argument("--queries", type=Path, default=QUERIES, metavar="FOLDER", help="of declarations (schemas/queries)")
     return arguments
 
 

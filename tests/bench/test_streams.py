@@ -84,7 +84,7 @@ def test_summaries_are_those_of_plain_python_late_events_included_and_what_is_to
         assert system.state_mb() > 0
         assert 50 < system.rss_mb() < 2000
     assert process.log_file(topics, "kafka-streams-summaries").read_text().endswith("state NOT_RUNNING\n")
-    assert metrics.counted(topics, SUMMARIES) == len(rows)
+    assert metrics.counted(topics, SUMMARIES, SUMMARIES.schema) == len(rows)
     found, expected = latest(topics, SUMMARIES), grouped(rows, 10)
     assert found.keys() == expected.keys()
     for key, values in expected.items():

@@ -35,7 +35,7 @@ class Application:
     def declare(self, *names: str, overrides: dict[str, dict] | None = None) -> None:
         """The declared queries of these names, with some fields of some of them changed."""
         made = {name: self._own(load_queries()[name].model_copy(update=(overrides or {}).get(name, {}))) for name in names}
-        self._monkeypatch.setattr(run_queries, "load_application", lambda _: made)
+        self._monkeypatch.setattr(run_queries, "load_application", lambda *_: made)
         declared = query_topics(made.values())
         topics.deploy(self.broker.kafka, declared)
         schemas.register(self.broker.registry, declared)
