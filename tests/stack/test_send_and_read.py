@@ -1,0 +1,143 @@
+"""`sundial send` and `sundial read`: a file's rows become records of a topic's contract, and can be read again as text."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from contracts.queries import declared_topics
+from sources.capture import BadRows, CaptureError
+from sources.records import RecordFile
+from stack import kafka, lifecycle, registry, schemas, topics
+from stack.cli import app
+from stack.home import Home
+
+TOPICS = {topic.name: topic for topic in declared_topics()}
+RIDES = Path(__file__).resolve().parents[2] / "samples" / "nyc_taxi_rides_2020-07.csv"
+EVENT = {"MetricKey": "environment=a:metric=b", "Id": "1", "Timestamp": "2026-11-22T01:00:00Z", "Value": 2.5}
+
+
+def lines(path: Path, *rows: dict | str) -> Path:
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return path
+
+
+def read(file: RecordFile) -> tuple[list, list[str]]:
+    bad = BadRows()
+    return list(file.records(bad)), [str(each) for each in bad.listed]
+
+
+def test_rows_of_csv_take_the_types_of_the_contract():
+    records, bad = read(RecordFile(RIDES, TOPICS["rides"]))
+    assert (len(records), bad) == (266, [])
+    first = records[0]
+    assert (first.line, first.key) == (2, {"VendorID": 1})
+    assert (first.value["trip_distance"], first.value["store_and_fwd_flag"]) == (1.5, "N")
+    assert first.value["tpep_pickup_datetime"].isoformat() == "2020-07-01T00:25:32"
+
+
+def test_every_bad_row_is_named_with_its_line_and_field(tmp_path):
+    rows = [
+        EVENT,
+        "{",
+        "[1]",
+        EVENT | {"Value": "much"},
+        EVENT | {"Timestamp": "noon"},
+        EVENT | {"Volume": 1},
+        EVENT | {"MetricKey": ""},
+    ]
+    records, bad = read(RecordFile(lines(tmp_path / "events.jsonl", *rows), TOPICS["metrics"], "MetricKey"))
+    assert [record.line for record in records] == [1]
+    named = {
+        2: "not JSON",
+        3: "not a JSON object",
+        4: "Value: ",
+        5: "Timestamp: ",
+        6: "Volume: not in the contract metric_event",
+        7: "MetricKey: no text",
+    }
+    assert len(bad) == len(named)
+    for line, (number, reason) in zip(bad, named.items(), strict=True):
+        assert line.startswith(f"events.jsonl:{number}: {reason}")
+
+
+def test_cells_that_are_missing_in_csv_are_named(tmp_path):
+    file = tmp_path / "events.csv"
+    file.write_text("MetricKey,Id,Timestamp,Value\nk,,2026-11-22T01:00:00Z,1\nk,2,2026-11-22T01:00:00Z\n")
+    [record], bad = read(RecordFile(file, TOPICS["metrics"], "MetricKey"))
+    assert (record.key, record.value["Id"], record.value["Value"]) == ("k", None, 1.0)
+    assert bad == ["events.csv:3: not 4 cells, as the header has"]
+
+
+@pytest.mark.parametrize(
+    ("name", "topic", "key", "what"),
+    [
+        ("none.csv", "rides", None, "no such file"),
+        ("file.parquet", "rides", None, "ends in .csv"),
+        ("file.csv", "rides.dead-letter", None, "no contract"),
+        ("file.csv", "rides", "VendorID", "--key VendorID: the key of rides is a taxi_ride_key"),
+    ],
+)
+def test_what_can_not_be_sent_at_all_is_said(tmp_path, name, topic, key, what):
+    for existing in ("file.csv", "file.parquet"):
+        (tmp_path / existing).touch()
+    with pytest.raises(CaptureError, match=what):
+        RecordFile(tmp_path / name, TOPICS[topic], key)
+
+
+@pytest.fixture(scope="module")
+def sundial(tmp_path_factory):
+    """Types a command on a broker and a registry of its own; its exit code and output."""
+    home = Home(tmp_path_factory.mktemp("sent")).make(base=0)
+
+    def type_(*words: object):
+        return CliRunner().invoke(app, ["--home", str(home.path), *map(str, words)], catch_exceptions=False)
+
+    try:
+        kafka.start(home)
+        registry.start(home)
+        topics.deploy(home.kafka, declared_topics())
+        schemas.register(home.registry, declared_topics())
+        yield type_
+    finally:
+        lifecycle.down(home, print)
+
+
+def test_what_is_sent_can_be_read_and_upserted(sundial, tmp_path):
+    events = [EVENT, EVENT | {"Id": None, "Value": 3.5}, EVENT | {"MetricKey": "environment=c:metric=b"}, EVENT | {"Value": "x"}]
+    file = lines(tmp_path / "events.jsonl", *events)
+    zipped = tmp_path / "events.jsonl.gz"
+    zipped.write_bytes(gzip.compress(file.read_bytes()))
+    sent = sundial("send", zipped, "metrics", "--key", "MetricKey")
+    assert sent.exit_code == 1
+    assert "3 records to metrics in" in sent.stdout
+    assert "bad row: events.jsonl.gz:4: Value: " in sent.stderr
+    seen = [json.loads(line) for line in sundial("read", "metrics").stdout.splitlines()]
+    in_order = [(row["key"], row["value"]) for row in sorted(seen, key=lambda row: (row["key"], row["offset"]))]
+    at = "2026-11-22T01:00:00+00:00"
+    assert in_order == [
+        ("environment=a:metric=b", {"Id": "1", "Timestamp": at, "Value": 2.5}),
+        ("environment=a:metric=b", {"Id": None, "Timestamp": at, "Value": 3.5}),
+        ("environment=c:metric=b", {"Id": "1", "Timestamp": at, "Value": 2.5}),
+    ]
+    upserted = [json.loads(line) for line in sundial("read", "metrics", "--latest").stdout.splitlines()]
+    assert sorted((row["key"], row["value"]["Value"]) for row in upserted) == [
+        ("environment=a:metric=b", 3.5),
+        ("environment=c:metric=b", 2.5),
+    ]
+    assert len(sundial("read", "metrics", "-n", 2).stdout.splitlines()) == 2
+
+
+def test_keys_of_avro_are_written_and_read(sundial):
+    assert sundial("send", RIDES, "rides").exit_code == 0
+    seen = [json.loads(line) for line in sundial("read", "rides").stdout.splitlines()]
+    assert len(seen) == 266
+    assert {row["key"]["VendorID"] == row["value"]["VendorID"] for row in seen} == {True}
+
+
+def test_a_topic_that_nobody_declares_is_refused(sundial):
+    sent = sundial("send", RIDES, "nope")
+    assert (sent.exit_code, sundial("read", "nope").exit_code) == (2, 1)
+    assert "no declaration knows topic 'nope'" in sent.stderr
