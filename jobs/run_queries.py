@@ -140,7 +140,7 @@ class Running:
         return rows.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in self._declared.outputs})
 
     def _schema_id(self, output: Output) -> int:
-        return self._registry.id_of(avro.subject(output.topic), avro.text(output.record, output.version))
+        return self._registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))
 
     def _plan_with(self, writers: dict[str, Writers]) -> None:
         print(f"query {self.name}: planning anew", flush=True)

@@ -6,6 +6,7 @@ Kafka answers what a group has committed, but not when; that is read from the to
 
 import datetime as dt
 import struct
+import time
 from collections.abc import Iterator
 
 from confluent_kafka import (
@@ -135,9 +136,11 @@ def _everything(bootstrap: str, access: KafkaAccess, partitions: int) -> Iterato
     unfinished = set(range(partitions))
     try:
         consumer.assign([TopicPartition(COMMITS, number, OFFSET_BEGINNING) for number in unfinished])
+        heard = time.monotonic()
         while unfinished:
-            messages = consumer.consume(10_000, timeout=WAIT)
-            if not messages:
+            messages = consumer.consume(10_000, timeout=0.2)
+            heard = time.monotonic() if messages else heard
+            if time.monotonic() - heard > WAIT:
                 raise StackError(f"{COMMITS} at {bootstrap} does not go on after {WAIT:.0f} s")
             for message in messages:
                 if not message.error():

@@ -106,7 +106,7 @@ def test_the_level_is_the_contracts_and_may_be_changed_with_a_new_version(broker
     declared("FULL", PLAIN, NEEDED)
     refused = {subject: f"v2 (FULL):\n  {V1_ZONELESS.replace('the new version', 'v2')}"}
     assert schemas.incompatible(broker.registry, [topic]) == refused
-    with pytest.raises(StackError, match=r"v2 is refused as incompatible \(FULL\):\n  Zone: .*contract.yaml"):
+    with pytest.raises(StackError, match=r"(?s)v2 is refused as incompatible \(FULL\):\n  Zone: .*contract.yaml"):
         schemas.register(broker.registry, [topic])
     declared("FORWARD", PLAIN, NEEDED)
     assert schemas.incompatible(broker.registry, [topic]) == {}
