@@ -17,7 +17,7 @@ run: setup ## start everything, load history, build the baseline, score live rea
 
 test: lint ## lint and every test; the end-to-end ones start a broker, a registry and Airflow of their own
 	@tests/chromium.sh
-	.venv/bin/pytest --durations=15 $(ARGS)
+	.venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15 $(ARGS)
 
 lint: setup ## style and format
 	.venv/bin/ruff check .

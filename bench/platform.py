@@ -1,5 +1,6 @@
 """A broker, a registry and a large baseline of their own for a benchmark, and figures as JSON lines."""
 
+import contextlib
 import json
 import os
 import statistics
@@ -8,7 +9,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import deltalake
@@ -35,7 +35,7 @@ def figure(bench: str, system: str, metric: str, values: list[float], unit: str)
     print(json.dumps(line | spread), flush=True)
 
 
-@contextmanager
+@contextlib.contextmanager
 def platform() -> Iterator[Home]:
     """Kafka and the registry in a folder and on ports of their own, topics and schemas of every feed deployed."""
     with tempfile.TemporaryDirectory(prefix="sundial-bench-") as folder:
@@ -73,7 +73,7 @@ def promote_large_baseline(home: Home, feed: Feed) -> None:
     deltalake.write_deltalake(str(home.lake / "baseline" / feed.table), table, mode="overwrite", partition_by=["DayType"])
 
 
-@contextmanager
+@contextlib.contextmanager
 def driver(home: Home, script: Path, *arguments: str) -> Iterator[psutil.Process]:
     """A Spark driver with the settings that the platform gives its streams, stopped at the end."""
     known = home.environment()
@@ -121,3 +121,22 @@ def heartbeat(home: Home, feed: Feed) -> dict:
 def cores() -> str:
     load = os.getloadavg()[0]
     return f"{psutil.cpu_count()} cores, load {load:.1f} before the run"
+
+
+class Others:
+    """Cores that processes other than this one and its descendants keep busy: figures taken beside other work tell so."""
+
+    def __init__(self) -> None:
+        self._then = self._now()
+
+    def cores(self) -> float:
+        """On average since the last call."""
+        before, self._then = self._then, self._now()
+        return max(0.0, (self._then[1] - before[1]) / (self._then[0] - before[0]))
+
+    def _now(self) -> tuple[float, float]:
+        machine, own = psutil.cpu_times(), 0.0
+        for each in (psutil.Process(), *psutil.Process().children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                own += sum(each.cpu_times()[:4])  # with that of children that have ended
+        return time.monotonic(), sum(machine) - machine.idle - machine.iowait - own

@@ -96,8 +96,8 @@ class Load:
 class Watch:
     """Looks each second at the stream: lag, and the memory of its driver."""
 
-    def __init__(self, folder: Path):
-        self.folder, self.lag_max = folder, 0
+    def __init__(self, folder: Path, rate: int):
+        self.folder, self.lag_max, self._few = folder, 0, 2 * rate
         self.memory: list[tuple[int, float, float]] = []  # (pid, seconds since the driver started, MB)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -108,11 +108,15 @@ class Watch:
         self._thread.join()
 
     def well(self, since: dt.datetime) -> bool:
-        """Runs, and as measured after that instant, nothing has waited as long as two seconds."""
+        """Runs, and as measured after that instant, nothing has waited as long as two seconds.
+
+        A driver that has just begun does not know how long what it found had waited: so no more than two seconds' worth either.
+        """
         seen = observe(self.folder)
         health = seen.heartbeat.get("health", {})
         measured = instant(health.get("measured_at"))
-        return seen.state == "running" and measured is not None and measured > since and health["lag_seconds"] < 2
+        known = seen.state == "running" and measured is not None and measured > since
+        return known and health["lag_seconds"] < 2 and health["lag_records"] <= self._few
 
     def _run(self) -> None:
         while not self._stop.wait(1.0):
@@ -214,7 +218,7 @@ def soak(home: Home, options: argparse.Namespace) -> int:
     lifecycle.up(home, say)
     promote_large_baseline(home, FEED)
     AirflowApi(home).unpause("supervise_streams")
-    watch = Watch(home.streams / f"{FEED.name}.score")
+    watch = Watch(home.streams / f"{FEED.name}.score", options.rate)
     wait_for("the stream", lambda: observe(watch.folder).state == "running", 240)
     load, backs, late = Load(home, FEED, options.rate), {}, []
     load.start()

@@ -38,7 +38,7 @@ class Topic:
 
     name: str
     partitions: int
-    retention_days: int
+    retention_days: int | None  # None: for ever
     compacted: bool = False
     record: str | None = None  # contract of its values; None: no schema, as of dead letters
     key_record: str | None = None  # contract of its keys; None: no schema, UTF-8 text
@@ -50,7 +50,7 @@ def dead_letter_topic(topic: str) -> str:
     return f"{topic}.dead-letter"
 
 
-def dead_letters(topic: str, retention_days: int) -> Topic:
+def dead_letters(topic: str, retention_days: int | None) -> Topic:
     return Topic(dead_letter_topic(topic), 1, retention_days)
 
 

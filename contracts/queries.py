@@ -24,18 +24,26 @@ from contracts.declarations import (
     load,
     no_contract,
 )
+from contracts.feeds import load_feeds
 
 QUERIES = SCHEMAS / "queries"
 TRANSFORMS = SCHEMAS.parent / "jobs" / "transforms" / "queries"
 ROW_TIME = "RowTime"  # each input row's time, as the declaration wants it
+ROW_OFFSET = "RowOffset"  # of its record in the topic's partition; a key is always in one partition
 ORIGIN = "_kafka"  # where a row came from, while it is decoded
 
 TopicName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,3}$")]
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 Column = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
 Duration = Annotated[str, Field(pattern=r"^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$")]
+RetentionDays = Annotated[int, Field(ge=1)] | Literal["forever"]
 Expression = Annotated[str, Field(min_length=1, max_length=2000)]
 Select = Annotated[str, Field(pattern=r"(?i)^\s*(select|with)\s", max_length=20_000)]
+
+
+def days(retention: int | str) -> int | None:
+    """As a topic is told it."""
+    return None if retention == "forever" else retention
 
 
 class Key(Declared):
@@ -46,16 +54,19 @@ class Key(Declared):
 
 
 class Input(Declared):
-    """A topic as rows: a column for each field of its contract, one for its key where that is named, and RowTime (TIMESTAMP)."""
+    """A topic as rows: a column for each field of its contract, one for its key where that is named, RowTime (TIMESTAMP) and
+    RowOffset (BIGINT)."""
 
     topic: TopicName
     record: AvroName  # contract of the values; what was written with other versions is read as its newest
     key: Key | None = None
     time: Literal["event", "broker", "processing"] = "broker"  # what RowTime is: `timestamp`, Kafka's own, or the batch's clock
     timestamp: Expression | None = None  # of event time: Spark SQL over the columns that gives a TIMESTAMP
+    valid: Expression | None = None  # Spark SQL condition over the columns; a record for which it is not true is dead-lettered
     lateness: Duration | None = None  # how far behind the newest RowTime seen a row may be and still count; null: no watermark
     partitions: Annotated[int, Field(ge=1, le=512)] | None = None  # of a topic that no feed and no query writes; default 2
-    retention_days: Annotated[int, Field(ge=1)] | None = None  # of such a topic; default 7
+    retention_days: RetentionDays | None = None  # of such a topic; default 7
+    compacted: bool | None = None  # such a topic keeps the last record of each key, and is a table; default false
 
     @model_validator(mode="after")
     def _timed(self):
@@ -67,7 +78,8 @@ class Input(Declared):
     def declared_topic(self) -> Topic:
         """What is asked for if nobody else declares the topic."""
         key_record = self.key.record if self.key else None
-        return Topic(self.topic, self.partitions or 2, self.retention_days or 7, record=self.record, key_record=key_record)
+        kept = days(self.retention_days or 7)
+        return Topic(self.topic, self.partitions or 2, kept, bool(self.compacted), self.record, key_record)
 
 
 class Output(Declared):
@@ -80,11 +92,12 @@ class Output(Declared):
     when: Expression | None = None  # Spark SQL condition over the result's columns
     compacted: bool = True  # readers see the last row of each key once
     partitions: Annotated[int, Field(ge=1, le=512)] = 2
-    retention_days: Annotated[int, Field(ge=1)] = 7
+    retention_days: RetentionDays = 7
 
     @property
     def declared_topic(self) -> Topic:
-        return Topic(self.topic, self.partitions, self.retention_days, self.compacted, self.record, version=self.version)
+        days_ = days(self.retention_days)
+        return Topic(self.topic, self.partitions, days_, self.compacted, self.record, version=self.version)
 
 
 class Query(Declaration):
@@ -94,9 +107,13 @@ class Query(Declaration):
     inputs: Annotated[dict[Identifier, Input], Field(min_length=1)]
     sql: Select | None = None
     transform: Identifier | None = None  # function of that name in jobs/transforms/queries/<transform>.py
+    parameters: dict[Identifier, bool | int | float | str] = Field(
+        default_factory=dict
+    )  # of the function, by name; of the SQL text, as :name
     outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
     mode: Literal["append", "update"] = "append"  # update: a window's row is written with each change, not once it is over
     trigger: Duration = "1 second"  # how often a batch begins
+    most_per_batch: Annotated[int, Field(ge=1)] = 500_000  # records of each input that a batch takes at most
     application: Name = "shared"  # queries of one application share a driver, and its memory
 
     @model_validator(mode="after")
@@ -116,10 +133,10 @@ class Query(Declaration):
         for alias, each in self.inputs.items():
             yield from no_contract(f"inputs.{alias}.record", each.record)
             yield from no_contract(f"inputs.{alias}.key.record", each.key and each.key.record)
-            columns = [*_fields(each.record), *([each.key.column] if each.key else []), ROW_TIME, ORIGIN]
+            columns = [*_fields(each.record), *([each.key.column] if each.key else []), ROW_TIME, ROW_OFFSET, ORIGIN]
             for column, times in Counter(column.lower() for column in columns).items():
                 if times > 1:
-                    yield f"inputs.{alias}: two columns are named {column!r} (fields, key, {ROW_TIME}, {ORIGIN})"
+                    yield f"inputs.{alias}: two columns are named {column!r} (fields, key, {ROW_TIME}, {ROW_OFFSET}, {ORIGIN})"
         for number, each in enumerate(self.outputs):
             yield from no_contract(f"outputs.{number}.record", each.record)
             yield from no_contract(f"outputs.{number}.version", each.version and each.record, each.version)
@@ -150,6 +167,12 @@ def load_application(name: str, folder: Path = QUERIES) -> dict[str, Query]:
     return found
 
 
+def declared_topics() -> list[Topic]:
+    """All topics of all feeds and queries."""
+    of_feeds = [topic for feed in load_feeds().values() for topic in feed.topics]
+    return of_feeds + query_topics(load_queries().values(), of_feeds)
+
+
 def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list[Topic]:
     """The topics that queries write and read, with their dead letters, but for those that others (the feeds) declare.
 
@@ -166,8 +189,9 @@ def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list
     for query in queries:
         for alias, each in query.inputs.items():
             wanted, known = each.declared_topic, found.setdefault(each.topic, each.declared_topic)
-            if each.topic in owned and (each.partitions or each.retention_days):
-                mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic}'s writer declares its partitions and retention")
+            said = (each.partitions, each.retention_days, each.compacted)
+            if each.topic in owned and said != (None, None, None):
+                mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic}'s writer declares its size and what it keeps")
             elif (known.record, known.key_record) != (wanted.record, wanted.key_record):
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: another declaration gives {each.topic} another contract")
             elif each.topic not in owned and known != wanted:

@@ -15,8 +15,8 @@ driver outlives its task: restarting Airflow's scheduler, workers or triggerer d
 - **Restart it:** *Clear* the task. Its queries stop between two batches and go on from their checkpoints. So it takes up a
   declaration that was changed.
 - **Stop it:** pause this DAG, then mark its task *success*. `sundial queries stop APPLICATION` does the same.
-- **Look:** lag, watermark, rows of state and late rows of each query are in `$SUNDIAL_STREAMS/<application>.queries/heartbeat.json`
-  and on the dashboard; what the driver prints is in `driver.log` beside it.
+- **Look:** `heartbeat.json` in `$SUNDIAL_STREAMS/<application>.queries/` tells lag, watermark, rows of state and late rows of
+  each query; what the driver prints is in `driver.log` beside it.
 
 ## When it fails
 The task's log ends with the driver's last lines, which name the query and what is wrong. Mend it; the next try comes by itself

@@ -10,6 +10,7 @@ import json
 import time
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 
 from contracts.feeds import Feed
@@ -87,6 +88,41 @@ class Backlog:
             self._excess.clear()
             dead -= others
         return self._behind.measured(time.monotonic(), came, scored + dead, dead)
+
+
+class BatchesBacklog:
+    """The backlog of a query in micro-batches, by the offsets of the last batch that it committed. Not for threads to share."""
+
+    def __init__(self, platform: Platform, topics: Iterable[str], checkpoint: Path):
+        self._ends = kafka.Ends(platform, sorted(topics))
+        self._checkpoint = checkpoint
+        self._behind = Behind()
+        self._first: int | None = None
+
+    def measure(self) -> dict:
+        """See `Behind.measured`, without the dead letters, which such a query does not count; empty while it has not fixed where
+        it begins. Raises JobError if the broker is silent."""
+        done = committed(self._checkpoint)
+        if done is None:
+            return {}
+        if self._first is None:
+            self._first = done
+        told = self._behind.measured(time.monotonic(), sum(self._ends.now().values()) - self._first, done - self._first, 0)
+        return {name: figure for name, figure in told.items() if not name.startswith("dead_letters")}
+
+
+def committed(checkpoint: Path) -> int | None:
+    """The sum of the offsets, over all sources, up to which a query's work is committed; None while it has none to begin with."""
+    try:
+        batches = [int(file.name) for file in (checkpoint / "commits").glob("[0-9]*")]
+        if batches:
+            lines = (checkpoint / "offsets" / str(max(batches))).read_text().splitlines()[2:]  # after version and metadata
+        else:
+            lines = [file.read_text().splitlines()[-1] for file in (checkpoint / "sources").glob("[0-9]*/0")]
+    except FileNotFoundError:  # Spark has just removed an old batch's file; the next look finds newer ones
+        return None
+    offsets = [json.loads(line) for line in lines if line != "-"]
+    return sum(offset for of_source in offsets for topic in of_source.values() for offset in topic.values()) if offsets else None
 
 
 def begins(checkpoint: Path, topic: str) -> int | None:

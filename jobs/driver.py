@@ -24,19 +24,13 @@ HEARTBEAT_SECONDS = 1.0
 class Driver:
     """Holds the lock and beats while the `with` block runs. A second driver exits with ALREADY_RUNNING, touching nothing."""
 
-    def __init__(self, platform: Platform, of: str, stream: str):
+    def __init__(self, platform: Platform, of: str, stream: str, **state):
+        """`state`: what the first heartbeats say besides what all of them do."""
         self.name = f"{of}.{stream}"
         self.folder = Path(platform.streams) / self.name
         self.checkpoint = str(self.folder / "checkpoint")
         self._who = {"of": of, "stream": stream}
-        self._state = {
-            "state": "starting",
-            "baseline_version": -1,
-            "batch_id": None,
-            "query_started_at": None,
-            "last_error": None,
-            "health": {},
-        }
+        self._state = {"state": "starting", "last_error": None, "health": {}} | state
         self._measure: Callable[[], dict] = dict
         self._stopping = threading.Event()
         self._ended = threading.Event()

@@ -147,17 +147,20 @@ def read_ranges(
     )
 
 
-def read_stream(spark: SparkSession, platform: Platform, topic: str, begin: str) -> DataFrame:
-    """A topic, live; on its first start from `begin` on (`earliest` or `latest`), later from the checkpoint."""
-    return (
+def read_stream(spark: SparkSession, platform: Platform, topic: str, begin: str, most_per_batch: int | None = None) -> DataFrame:
+    """A topic, live; on its first start from `begin` on (`earliest` or `latest`), later from the checkpoint.
+
+    most_per_batch: records that a micro-batch takes at most. A real-time query has no such thing.
+    """
+    reader = (
         spark.readStream.format("kafka")
         .options(**platform.access.spark_options(platform.kafka))
         .option("subscribe", topic)
         .option("startingOffsets", begin)
         .option("failOnDataLoss", "true")
         .option("kafka.max.poll.records", "5000")
-        .load()
     )
+    return (reader.option("maxOffsetsPerTrigger", most_per_batch) if most_per_batch else reader).load()
 
 
 def producer_options(platform: Platform) -> dict[str, str]:

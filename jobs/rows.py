@@ -1,13 +1,14 @@
 """A query's rows: from Kafka records, with an Error for each that is none, and its result's rows to records of its topics."""
 
 import importlib
+import inspect
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from contracts import avro
 from contracts.declarations import dead_letter_topic
-from contracts.queries import ORIGIN, ROW_TIME, Input, Output, Query
+from contracts.queries import ORIGIN, ROW_OFFSET, ROW_TIME, Input, Output, Query
 from jobs import wire
 from jobs.settings import JobError
 from jobs.wire import Writers
@@ -42,11 +43,12 @@ def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> Da
         fields, columns = [*fields, source.key.column], [*columns, key.alias(source.key.column)]
     flat = read.select(*columns, F.struct(*origin.values(), error.alias("Error")).alias(ORIGIN))
     good = F.col(ORIGIN)["Error"].isNull()
-    timed = flat.withColumn(ROW_TIME, F.when(good, _time(source)))
-    untimed = F.when(F.col(ROW_TIME).isNull(), f"no {source.time} time")
-    return timed.select(
-        F.when(F.col(ROW_TIME).isNotNull(), F.struct(*fields, ROW_TIME)).alias("Row"),
-        F.coalesce(F.col(ORIGIN)["Error"], untimed).alias("Error"),
+    timed = flat.withColumn(ROW_TIME, F.when(good, _time(source))).withColumn(ROW_OFFSET, F.col(ORIGIN)["KafkaOffset"])
+    error = F.coalesce(F.col(ORIGIN)["Error"], F.when(F.col(ROW_TIME).isNull(), f"no {source.time} time"), _invalid(source))
+    judged = timed.withColumn("_error", error)
+    return judged.select(
+        F.when(F.col("_error").isNull(), F.struct(*fields, ROW_TIME, ROW_OFFSET)).alias("Row"),
+        F.col("_error").alias("Error"),
         *(F.col(ORIGIN)[name].alias(name) for name in ("Key", "Bytes", "KafkaPartition", "KafkaOffset")),
     )
 
@@ -71,10 +73,14 @@ def result(query: Query, inputs: dict[str, DataFrame]) -> DataFrame:
         module = importlib.import_module(f"jobs.transforms.queries.{query.transform}")
         if not (function := getattr(module, query.transform, None)):
             raise JobError(f"query {query.name}: no function {query.transform} in {module.__name__}")
-        return function(inputs)
+        try:
+            inspect.signature(function).bind(inputs, **query.parameters)
+        except TypeError as error:
+            raise JobError(f"query {query.name}: parameters: {error} of {query.transform} in {module.__name__}") from error
+        return function(inputs, **query.parameters)
     for alias, rows in inputs.items():
         rows.createOrReplaceTempView(alias)
-    return next(iter(inputs.values())).sparkSession.sql(query.sql)
+    return next(iter(inputs.values())).sparkSession.sql(query.sql, query.parameters)
 
 
 def encode(rows: DataFrame, query: Query, schema_ids: dict[str, int]) -> DataFrame:
@@ -143,6 +149,10 @@ def _time(source: Input) -> Column:
         "broker": F.col(ORIGIN)["At"],
         "processing": F.current_timestamp(),
     }[source.time].cast("timestamp")
+
+
+def _invalid(source: Input) -> Column:
+    return F.when(~F.coalesce(F.expr(source.valid or "TRUE"), F.lit(False)), f"not valid: {source.valid}")
 
 
 def _key(source: Input, writers: dict[str, Writers]) -> Column:

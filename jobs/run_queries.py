@@ -9,6 +9,7 @@ Rows that come later than an input's lateness are left out by Spark where it has
 """
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +18,7 @@ from pyspark.sql.streaming import StreamingQuery
 from contracts import avro
 from contracts.queries import Output, Query, load_application
 from jobs import kafka, rows, settings, spark, wire
+from jobs.backlog import BatchesBacklog
 from jobs.driver import Driver, now, said
 from jobs.settings import JobError, Platform
 from jobs.wire import Writers
@@ -38,6 +40,7 @@ def main(platform: Platform) -> None:
         registry = kafka.Registry(platform)
         declared = load_application(application).values()
         running = [Running(session, platform, registry, query, f"{driver.checkpoint}/{query.name}") for query in declared]
+        driver.measured_by(lambda: _together([each.measured() for each in running]))
         try:
             for each in running:
                 each.start()
@@ -59,6 +62,16 @@ def _watch(driver: Driver, running: list["Running"]) -> None:
         driver.report(state="starting" if "starting" in states else "running", queries={e.name: e.told() for e in running})
 
 
+def _together(measured: list[dict]) -> dict:
+    """What an application's heartbeat tells as its health: the worst of its queries' waiting, the sum of what came in."""
+    known = [each for each in measured if each]
+    if not known:
+        return {}
+    worst = ("lag_records", "lag_seconds", "stalled_seconds")
+    rates = [each["input_per_second"] for each in known if each["input_per_second"] is not None]
+    return {name: max(each[name] for each in known) for name in worst} | {"input_per_second": sum(rates) if rates else None}
+
+
 class Running:
     """One query, from its first plan on."""
 
@@ -69,6 +82,8 @@ class Running:
         self._writers = {name: registry.writers(name) for each in query.inputs.values() for name in rows.subjects(each)}
         self._started_at, self._seen, self._late = now(), -1, 0
         self._query: StreamingQuery | None = None
+        self._backlog = BatchesBacklog(platform, {each.topic for each in query.inputs.values()}, self._checkpoint)
+        self._health: dict = {}
 
     def start(self) -> None:
         """Plan with what is known of the writers now, and go on from the checkpoint."""
@@ -109,16 +124,21 @@ class Running:
     def told(self) -> dict:
         """For the heartbeat. late_rows: since the driver's start; other figures: of the last batch, null before the first."""
         last = self._query.lastProgress
-        behind = [int(source.metrics.get("maxOffsetsBehindLatest") or 0) for source in last.sources] if last else []
         return {
             "started_at": self._started_at,
             "batch_id": last and last.batchId,
             "batch_seconds": last and round(last.batchDuration / 1000, 3),
-            "records_behind": max(behind, default=None),
             "watermark": last and last.eventTime.get("watermark"),
             "state_rows": last and sum(operator.numRowsTotal for operator in last.stateOperators),
             "late_rows": self._late,
+            **self._health,
         }
+
+    def measured(self) -> dict:
+        """How far it is behind its topics, see `BatchesBacklog.measure`; what was measured before while the broker is silent."""
+        with suppress(JobError):
+            self._health = self._backlog.measure()
+        return self._health
 
     def stop(self) -> None:
         """Between two batches if there is a pause; a batch that takes too long is interrupted, and repeated after a restart."""
@@ -134,13 +154,16 @@ class Running:
         for name, value in STATE_STORE.items():
             session.conf.set(name, value)
         decoded = {
-            alias: rows.decode(kafka.read_stream(session, self._platform, each.topic, begin="earliest"), each, self._writers)
+            alias: rows.decode(self._read(session, each.topic), each, self._writers)
             for alias, each in self._declared.inputs.items()
         }
         return rows.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in self._declared.outputs})
 
     def _schema_id(self, output: Output) -> int:
         return self._registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))
+
+    def _read(self, session: SparkSession, topic: str) -> DataFrame:
+        return kafka.read_stream(session, self._platform, topic, begin="earliest", most_per_batch=self._declared.most_per_batch)
 
     def _plan_with(self, writers: dict[str, Writers]) -> None:
         print(f"query {self.name}: planning anew", flush=True)

@@ -24,6 +24,7 @@ from jobs.wire import Writers
 
 WATCH_SECONDS = 1.0
 REGISTRY_EVERY = 5  # watches
+RESUMED_BATCH = 15  # seconds of the first batch of a driver that goes on where another one ended
 BROADCAST_WHOLE = 4_000_000  # cells (rows x slots): a larger baseline is cut to the day types around today
 
 
@@ -45,24 +46,31 @@ def main(platform: Platform) -> None:
     )
     options = arguments.parse_args()
     feed: Feed = options.feed
-    with Driver(platform, feed.name, "score") as driver:
+    nothing_yet = {"baseline_version": -1, "batch_id": None, "query_started_at": None}
+    with Driver(platform, feed.name, "score", **nothing_yet) as driver:
         session = spark.session(driver.name, platform)
         driver.runs_as(session.sparkContext.applicationId)
         registry = kafka.Registry(platform)
         plan = planned(platform, feed, registry)
         baseline = baseline_of(session, platform, feed, plan)
+        # What had piled up is done and its offsets are kept early: else a driver that never lived as long as a batch would find
+        # ever more to be done again.
+        seconds = RESUMED_BATCH if _begun(driver) else options.checkpoint_interval
         while True:
             if not options.services:
                 driver.measured_by(Backlog(platform, feed, driver.checkpoint).measure)
             records = early_filter(kafka.read_stream(session, platform, feed.topic, begin="latest"), options.services)
-            query = _start(outputs(records, baseline, feed, plan), platform, driver, plan, options.checkpoint_interval)
-            wanted = _watch(query, driver, platform, feed, registry, plan)
+            query = _start(outputs(records, baseline, feed, plan), platform, driver, plan, seconds)
+            wanted = _watch(query, driver, platform, feed, registry, plan, one_batch=seconds < options.checkpoint_interval)
             query.stop()
-            baseline.unpersist()
             if wanted is None:
                 return
-            # Not while the old query runs: its resident tasks starve other jobs of the same session.
-            plan, baseline = wanted, baseline_of(session, platform, feed, wanted)
+            if query.lastProgress:
+                seconds = options.checkpoint_interval
+            if wanted != plan:
+                # Not while the old query runs: its resident tasks starve other jobs of the same session.
+                baseline.unpersist()
+                plan, baseline = wanted, baseline_of(session, platform, feed, wanted)
 
 
 def _start(results: DataFrame, platform: Platform, driver: Driver, plan: Plan, checkpoint_interval: int) -> StreamingQuery:
@@ -94,17 +102,20 @@ def outputs(records: DataFrame, baseline: DataFrame, feed: Feed, plan: Plan) -> 
 
 
 def _watch(
-    query: StreamingQuery, driver: Driver, platform: Platform, feed: Feed, registry: kafka.Registry, plan: Plan
+    query: StreamingQuery, driver: Driver, platform: Platform, feed: Feed, registry: kafka.Registry, plan: Plan, one_batch: bool
 ) -> Plan | None:
-    """Returns the plan to go on with as soon as it is another one, None when a stop is asked for. Raises when the query fails."""
+    """Returns the plan to go on with as soon as it is another one, or the same after a batch where that is all that is wanted;
+    None when a stop is asked for. Raises when the query fails."""
     watches = 0
     while not driver.wait(WATCH_SECONDS):
         if not query.isActive:
             driver.report(state="swapping")
             return _after_failure(query.exception(), registry, plan)
         progress = query.lastProgress
-        started = (driver.folder / "checkpoint" / "sources" / "0" / "0").exists()  # the source has fixed where it begins
-        driver.report(state="running" if started else "starting", batch_id=progress and progress["batchId"])
+        driver.report(state="running" if _begun(driver) else "starting", batch_id=progress and progress["batchId"])
+        if one_batch and progress:
+            driver.report(state="swapping")
+            return plan
         watches += 1
         wanted = _wanted(platform, feed, registry if watches % REGISTRY_EVERY == 0 else None, plan)
         if wanted != plan:
@@ -113,6 +124,11 @@ def _watch(
             return wanted
     driver.report(state="stopping")
     return None
+
+
+def _begun(driver: Driver) -> bool:
+    """Whether the source has fixed where the stream begins."""
+    return (driver.folder / "checkpoint" / "sources" / "0" / "0").exists()
 
 
 def _difference(plan: Plan, wanted: Plan) -> str:

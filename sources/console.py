@@ -20,7 +20,7 @@ from sources.incidents import IncidentError
 from sources.moments import MomentError, shown
 from sources.replay import Report
 from sources.thinning import ThinningError
-from sources.topic import PlatformError
+from sources.topic import Acks, PlatformError
 
 EXPECTED = (AccessError, CaptureError, EncodingError, DeclarationError, IncidentError, MomentError, PlatformError, ThinningError)
 INTERRUPTED = 130  # what a shell reports of a program ended by Ctrl-C
@@ -84,12 +84,15 @@ def errors_told() -> Iterator[None]:
         raise typer.Exit(2) from error
 
 
+CONFIRMED = {Acks.ALL: "", Acks.ONE: ", each confirmed by one broker only", Acks.NONE: ", none of them confirmed by Kafka"}
+
+
 def tell_report(report: Report, feed: Feed) -> None:
     """The final line: what was played, from when to when, how fast, and what failed."""
     span = f", {shown(report.first, feed)} to {shown(report.last, feed)}" if report.first is not None else ""
     typer.echo(
         f"{report.delivered:,} events to {feed.topic} in {report.seconds:.1f} s ({report.rate:,.0f} events/s), "
-        f"{report.failed:,} failed deliveries{span}{' (stopped early)' if report.stopped else ''}"
+        f"{report.failed:,} failed deliveries{CONFIRMED[report.acks]}{span}{' (stopped early)' if report.stopped else ''}"
     )
     if report.first_error:
         typer.echo(f"error: first failed delivery: {report.first_error}", err=True)

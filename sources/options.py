@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from sources.topic import Acks
+
 MOMENT = "now, -35d, 1998-06-10 or '1998-06-10 17:30', local time of the feed"
 
 FeedName = Annotated[str, typer.Option("--feed", "-f", metavar="FEED", help="One of the feeds declared in schemas/feeds/.")]
@@ -13,6 +15,10 @@ Kafka = Annotated[
     typer.Option(
         "--kafka", envvar="SUNDIAL_KAFKA", metavar="HOST:PORT", rich_help_panel="Platform", help="Kafka bootstrap servers."
     ),
+]
+ConfirmedBy = Annotated[
+    Acks,
+    typer.Option("--acks", rich_help_panel="Platform", help="Brokers that confirm an event: all, 1 (the leader) or 0."),
 ]
 Registry = Annotated[
     str | None,

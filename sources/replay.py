@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from contracts.feeds import Feed
 from sources.readings import Readings, milliseconds
-from sources.topic import QUEUE_MESSAGES, address, encoder, producer
+from sources.topic import QUEUE_MESSAGES, Acks, address, encoder, producer
 
 CHUNK = 4096  # readings handed to librdkafka at once
 FLUSH_SECONDS = 60
@@ -25,7 +25,7 @@ class Progress(Protocol):
 
 @dataclass
 class Report:
-    """How a play went. Delivered means acknowledged by every in-sync replica."""
+    """How a play went. Delivered means confirmed as `acks` says."""
 
     events: int = 0  # handed to the producer
     failed: int = 0  # reported as undeliverable, or not acknowledged when the flush gave up
@@ -34,6 +34,7 @@ class Report:
     last: int | None = None
     stopped: bool = False  # by the caller, before the readings ended
     first_error: str | None = None
+    acks: Acks = Acks.ALL
 
     @property
     def delivered(self) -> int:
@@ -69,25 +70,35 @@ def play(
     origin_ms: int | None = None,
     progress: Progress | None = None,
     stop: threading.Event | None = None,
+    acks: Acks = Acks.ALL,
 ) -> Report:
-    """Play readings into the feed's topic and wait until Kafka has acknowledged them.
+    """Play readings into the feed's topic and wait until Kafka has acknowledged them, if it is to.
 
     speed 0 plays as fast as possible, N plays N times as fast as the readings happened. The readings' clock starts at the end of
     the first one's interval when it is read; or, to play live, it agreed with the wall clock at `origin_ms` (the present).
     Setting `stop` ends the play early: what was produced is still flushed. Raises PlatformError where Kafka or the registry can't
     take them.
     """
-    player = _Player(feed, speed, kafka, registry, progress, stop or threading.Event())
+    player = _Player(feed, speed, kafka, registry, progress, stop or threading.Event(), acks)
     return player.run(readings, origin_ms)
 
 
 class _Player:
-    def __init__(self, feed: Feed, speed: float, kafka: str | None, registry: str | None, progress, stop: threading.Event):
+    def __init__(
+        self,
+        feed: Feed,
+        speed: float,
+        kafka: str | None,
+        registry: str | None,
+        progress: Progress | None,
+        stop: threading.Event,
+        acks: Acks,
+    ):
         self.feed, self.speed, self.progress, self.stop = feed, speed, progress, stop
-        self.report = Report()
+        self.report = Report(acks=acks)
         self.encoder = encoder(feed, address(registry, "SUNDIAL_REGISTRY", "--registry"))
         linger = 2 if speed else 50  # paced events go out at once, fast ones in large batches
-        self.producer = producer(feed, address(kafka, "SUNDIAL_KAFKA", "--kafka"), linger, self._undelivered)
+        self.producer = producer(feed, address(kafka, "SUNDIAL_KAFKA", "--kafka"), linger, self._undelivered, acks)
 
     def run(self, readings: Readings, origin_ms: int | None) -> Report:
         began = time.monotonic()

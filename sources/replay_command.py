@@ -11,10 +11,11 @@ from contracts.feeds import load_feed
 from sources.capture import Capture
 from sources.console import bar, errors_told, finish, stopped_by_signal, tell_bad_rows, tell_report
 from sources.moments import moment, shown
-from sources.options import MOMENT, FeedName, Kafka, Registry, Speed
+from sources.options import MOMENT, ConfirmedBy, FeedName, Kafka, Registry, Speed
 from sources.replay import play
 from sources.staging import Staging, Window
 from sources.thinning import Thinning
+from sources.topic import Acks
 
 COLUMNS = "How the capture's columns map to readings"
 TIME = "Which part, and when"
@@ -57,6 +58,7 @@ def replay(
     until: Annotated[
         str | None, typer.Option("--until", "--to", metavar="TIME", rich_help_panel=TIME, help="End before this time.")
     ] = None,
+    acks: ConfirmedBy = Acks.ALL,
     kafka: Kafka = None,
     registry: Registry = None,
 ):
@@ -98,6 +100,7 @@ def replay(
                 origin_ms=now if shift_to_now else None,
                 progress=progress,
                 stop=stop,
+                acks=acks,
             )
     _tell(staging, report)
     finish(report, failed=bool(staging.survey.bad.count) and not skip_bad)

@@ -12,9 +12,10 @@ from sources.console import bar, errors_told, finish, stopped_by_signal, tell_re
 from sources.fleet import service_names
 from sources.incidents import Incident, draw_incidents, parse_incident
 from sources.moments import moment
-from sources.options import MOMENT, FeedName, Kafka, Registry
+from sources.options import MOMENT, ConfirmedBy, FeedName, Kafka, Registry
 from sources.replay import Report, play
 from sources.simulator import Simulation, write
+from sources.topic import Acks
 
 LIVE = "Live"
 INCIDENTS = "Incidents"
@@ -49,6 +50,7 @@ def simulate(
             min=0, metavar="N", rich_help_panel=INCIDENTS, help="Random incidents per service and week, from --from on."
         ),
     ] = 0,
+    acks: ConfirmedBy = Acks.ALL,
     kafka: Kafka = None,
     registry: Registry = None,
 ):
@@ -80,7 +82,8 @@ def simulate(
             _write(simulation, first, running if end is None else end, out)
             return
         typer.echo(json.dumps(simulation.labels(), indent=2))
-        report = _play(simulation, first, running, now, end, speed, kafka, registry, stop)
+        how = {"kafka": kafka, "registry": registry, "stop": stop, "acks": acks}
+        report = _play(simulation, first, running, now, end, speed, how)
     finish(report)
 
 
@@ -123,18 +126,18 @@ def _write(simulation: Simulation, first: int, end: int, out: Path) -> None:
     typer.echo(f"{written:,} readings and {len(simulation.incidents)} labels to {out} in {time.monotonic() - began:.1f} s")
 
 
-def _play(simulation, first, running, now, end, speed, kafka, registry, stop) -> Report:
+def _play(simulation, first, running, now, end, speed, how: dict) -> Report:
     feed = simulation.feed
     if first is not None and first < running:
         total = (running - first) // (feed.interval_seconds * 1000) * len(simulation.services)
         with bar(f"history → {feed.topic}", total) as progress:
             history = simulation.readings(first, running if end is None else min(running, end))
-            report = play(history, feed, kafka=kafka, registry=registry, progress=progress, stop=stop)
+            report = play(history, feed, progress=progress, **how)
         tell_report(report, feed)
         if report.stopped or report.failed:
             return report
     with bar(f"live → {feed.topic}", None) as progress:
         readings = simulation.readings(max(running, first or running), end)
-        report = play(readings, feed, speed=speed, kafka=kafka, registry=registry, origin_ms=now, progress=progress, stop=stop)
+        report = play(readings, feed, speed=speed, origin_ms=now, progress=progress, **how)
     tell_report(report, feed)
     return report

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from enum import StrEnum
 
 import httpx
 from confluent_kafka import KafkaException, Producer
@@ -14,6 +15,14 @@ from sources.encoding import ReadingEncoder
 
 LOOK_UP_SECONDS = 10
 QUEUE_MESSAGES = 500_000
+
+
+class Acks(StrEnum):
+    """Who confirms an event before it counts as delivered."""
+
+    ALL = "all"  # every in-sync replica
+    ONE = "1"  # the partition's leader
+    NONE = "0"  # nobody: it was sent
 
 
 class PlatformError(RuntimeError):
@@ -52,14 +61,22 @@ def encoder(feed: Feed, registry: str) -> ReadingEncoder:
         ) from error
 
 
-def producer(feed: Feed, kafka: str, linger_ms: int, on_error: Callable) -> Producer:
-    """A producer that neither loses nor doubles nor reorders; on_error(error, message) hears of each failed delivery."""
+def producer(feed: Feed, kafka: str, linger_ms: int, on_error: Callable, acks: Acks = Acks.ALL) -> Producer:
+    """See `producer_to`."""
+    return producer_to(feed.topic, kafka, linger_ms, on_error, acks)
+
+
+def producer_to(topic: str, kafka: str, linger_ms: int, on_error: Callable, acks: Acks = Acks.ALL) -> Producer:
+    """A producer that neither loses nor doubles nor reorders, unless fewer acks than all are asked for.
+
+    on_error(error, message) hears of each failed delivery.
+    """
     made = Producer(
         {
             **KafkaAccess.from_environment().client_options(kafka),
             "client.id": "sundial-sources",
-            "enable.idempotence": True,
-            "acks": "all",
+            "enable.idempotence": acks is Acks.ALL,  # Kafka has it with no other
+            "acks": acks.value,
             "compression.type": "lz4",
             "partitioner": "murmur2_random",  # a service goes to the partition that Java producers choose for it
             "linger.ms": linger_ms,
@@ -77,6 +94,6 @@ def producer(feed: Feed, kafka: str, linger_ms: int, on_error: Callable) -> Prod
         raise PlatformError(
             f"no Kafka broker answers at {kafka} ({error.args[0].str()}): is the platform up (`sundial status`)?"
         ) from error
-    if feed.topic not in topics:
-        raise PlatformError(f"no topic {feed.topic} at {kafka}: `sundial up` creates the topics of every declared feed")
+    if topic not in topics:
+        raise PlatformError(f"no topic {topic} at {kafka}: `sundial up` creates the topics of every declaration")
     return made

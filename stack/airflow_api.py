@@ -62,7 +62,19 @@ class AirflowApi:
                 what = f"Airflow does not know the DAG {dag}\n{reasons}".strip()
                 raise StackError(what, log=log_file(self.home, "airflow-dag-processor"), remedy="mend the DAG file")
             time.sleep(0.5)
-        self.call("PATCH", f"dags/{dag}", params={"update_mask": "is_paused"}, json={"is_paused": False})
+        self._set_paused(dag, False)
+
+    def pause(self, dag: str) -> None:
+        """Let no further run begin by itself."""
+        self._set_paused(dag, True)
+
+    def end_active(self, dag: str) -> None:
+        """Mark the DAG's active run as successful, if it has one: what its tasks supervise is told to stop."""
+        if run := self._active(dag):
+            self.call("PATCH", f"dags/{dag}/dagRuns/{run}", params={"update_mask": "state"}, json={"state": "success"})
+
+    def _set_paused(self, dag: str, paused: bool) -> None:
+        self.call("PATCH", f"dags/{dag}", params={"update_mask": "is_paused"}, json={"is_paused": paused})
 
     def begin(self, dag: str, conf: dict) -> str:
         """The id of the DAG's active run, or else of a new one.

@@ -6,8 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
-import time
-from collections.abc import Callable
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -18,11 +17,15 @@ from contracts.feeds import load_feeds
 from contracts.kafka_access import VARIABLES
 from contracts.queries import load_queries
 from sources.replay_command import replay
+from sources.send_command import send
 from sources.simulate_command import simulate
-from stack.command import console, failures_said, kafka_of
+from stack import kafka_command
+from stack.command import console, failures_said, kafka_of, progress
 from stack.errors import StackError
-from stack.home import Home, default_path
+from stack.home import MOST_BROKERS, Home, default_path
 from stack.new_command import app as new_app
+from stack.queries_command import app as queries_app
+from stack.read_command import read
 from stack.schemas_command import app as schemas_app
 
 STALLED = 10.0  # seconds in which nothing was done of what waits; a restart is not one
@@ -30,10 +33,16 @@ PROMOTION = {"as of": "as_of", "since": "at", "by": "by", "because": "reason"}  
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, help=__doc__)
 app.command("replay")(replay)
 app.command("simulate")(simulate)
+app.command("send")(send)
+app.command("read")(read)
 app.add_typer(schemas_app, name="schemas")
 app.add_typer(new_app, name="new")
+app.add_typer(queries_app, name="queries")
 
 PortBase = Annotated[int | None, typer.Option("--port-base", help="First of the stack's ports; 0 takes any free ones.")]
+Brokers = Annotated[
+    int | None, typer.Option(min=1, max=MOST_BROKERS, help="Kafka brokers of a new stack; with 3 each record is kept by all 3.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for scripts.")]
 
 
@@ -48,35 +57,37 @@ def options(
     if context.get_parameter_source("home").name == "COMMANDLINE":  # then addresses of another stack do not count
         for variable in ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", *VARIABLES):
             os.environ.pop(variable, None)
-    if context.obj.exists():  # replay and simulate play into this stack, unless told otherwise
+    if context.obj.exists():  # what sends plays into this stack, unless told otherwise
         addresses = {"kafka": context.obj.kafka, "registry": context.obj.registry}
-        context.default_map = {"replay": addresses, "simulate": addresses}
-
-
-def progress() -> Callable[[str], None]:
-    """Prints each step with the seconds since the command began."""
-    started = time.monotonic()
-    return lambda text: console.print(f"[dim]{time.monotonic() - started:6.1f} s[/dim]  {text}", soft_wrap=True)
+        context.default_map = dict.fromkeys(("replay", "simulate", "send"), addresses)
 
 
 @app.command()
-def up(context: typer.Context, port_base: PortBase = None) -> None:
+def up(
+    context: typer.Context,
+    port_base: PortBase = None,
+    brokers: Brokers = None,
+    only_kafka: Annotated[bool, typer.Option("--only-kafka", help="Nothing but Kafka, without a declared topic.")] = False,
+) -> None:
     """Start Kafka, the schema registry, Airflow and serving; what runs already is left alone, what died is restarted."""
     from stack import lifecycle
 
     with failures_said():
-        home = context.obj.make(port_base)
+        home = context.obj.make(port_base, brokers)
+        if only_kafka:
+            lifecycle.up_kafka(home, progress())
+            return
         lifecycle.up(home, progress())
         console.print(f"The stack is up: dashboard {home.api}, Airflow {home.airflow}. See: sundial status", soft_wrap=True)
 
 
 @app.command()
-def run(context: typer.Context, port_base: PortBase = None) -> None:
+def run(context: typer.Context, port_base: PortBase = None, brokers: Brokers = None) -> None:
     """The whole main job: stack, history, nightly baseline through Airflow, scoring stream, live readings, first anomalies."""
     from stack import main_job
 
     with failures_said():
-        home = context.obj.make(port_base)
+        home = context.obj.make(port_base, brokers)
         try:
             main_job.run(home, progress())
         except StackError:
@@ -164,6 +175,30 @@ def logs(
 
 
 @app.command()
+def pid(context: typer.Context, name: Annotated[str, typer.Argument(help="A process of `sundial status`.")]) -> None:
+    """The pid of a process, for scripts."""
+    from stack import process
+
+    with failures_said():
+        if not (found := process.find(context.obj, name)):
+            raise StackError(f"no process {name!r} runs in {context.obj.path}", remedy="sundial status shows those that do")
+        print(found.pid)
+
+
+@app.command(context_settings=kafka_command.PASSED_ON)
+def kafka(
+    context: typer.Context,
+    tool: Annotated[str, typer.Argument(help=f"One of {', '.join(kafka_command.TOOLS)}.")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="As the tool takes them; --help shows them.")] = None,
+) -> None:
+    """One of Kafka's own tools, on the brokers of this stack: sundial kafka topics --describe --topic service-use"""
+    with failures_said():
+        command = kafka_command.command(context.obj, tool, arguments or [])
+        sys.stdout.flush()
+        os.execv(command[0], command)  # noqa: S606 (there is nothing for a shell to do)
+
+
+@app.command()
 def clean(context: typer.Context) -> None:
     """Stop the stack and delete its data: topics, tables, Airflow's database, logs."""
     from stack import lifecycle
@@ -182,7 +217,9 @@ def clean(context: typer.Context) -> None:
 def topics(
     context: typer.Context,
     deploy: Annotated[bool, typer.Option("--deploy", help="Create and change them.")] = False,
-    replication: Annotated[int, typer.Option(min=1, help="Brokers that keep each record of a new topic.")] = 1,
+    replication: Annotated[
+        int | None, typer.Option(min=1, help="Brokers that keep each record of a new topic; 3 unless there are fewer.")
+    ] = None,
     with_registry: Annotated[bool, typer.Option("--with-registry", help="Apicurio Registry's topics too.")] = False,
 ) -> None:
     """The topics that are declared; with --deploy, make Kafka (SUNDIAL_KAFKA, or else the embedded one) have them."""
@@ -195,8 +232,9 @@ def topics(
             console.print(f"{name}  {topic.num_partitions} partitions  {topic.config}")
         if deploy:
             address, as_whom = kafka_of(context.obj)
-            more = kafka_.of_registry(replication) if with_registry else []
-            for change in topics_.deploy(address, declared, replication, as_whom, more) or ["nothing to change"]:
+            copies = replication or kafka_.replication(address, as_whom)
+            more = kafka_.of_registry(copies) if with_registry else []
+            for change in topics_.deploy(address, declared, copies, as_whom, more) or ["nothing to change"]:
                 console.print(change)
 
 

@@ -3,7 +3,8 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import typer
 from confluent_kafka import KafkaException
@@ -26,6 +27,12 @@ def failures_said() -> Iterator[None]:
     except (StackError, DeclarationError, AccessError, KafkaException) as failure:
         errors.print(f"[red]error:[/red] {failure}", soft_wrap=True)
         raise typer.Exit(1) from failure
+
+
+def progress() -> Callable[[str], None]:
+    """Prints each step with the seconds since the command began."""
+    started = time.monotonic()
+    return lambda text: console.print(f"[dim]{time.monotonic() - started:6.1f} s[/dim]  {text}", soft_wrap=True)
 
 
 def kafka_of(home: Home) -> tuple[str, KafkaAccess]:

@@ -23,6 +23,8 @@ DEFAULT_BASE = 18000
 UNASSIGNED = range(20_000, 32_768)  # Linux gives out those above by itself (net.ipv4.ip_local_port_range)
 SPARK_POOL = "spark"
 PORTS = ("serving", "airflow", "kafka", "controller", "registry")  # in order: base + 0, + 1, ...
+MOST_BROKERS = 9
+COPIES = 3  # of each record, where there are as many brokers
 INHERITED = ("SUNDIAL_ALERT_WEBHOOK",)  # what the person who starts a stack may say
 MARK = "SUNDIAL_STACK"  # in the environment of each process that a stack starts, and of nothing else
 
@@ -46,6 +48,15 @@ def free_ports(count: int) -> list[int]:
                 held.enter_context(socket.socket()).bind((HOST, port))
                 found.append(port)
         return found
+
+
+def numbered(name: str, broker: int) -> str:
+    """What belongs to one of several brokers; the first one's bears no number."""
+    return name if broker == 1 else f"{name}-{broker}"
+
+
+def port_names(brokers: int) -> tuple[str, ...]:
+    return PORTS + tuple(numbered(name, broker) for broker in range(2, brokers + 1) for name in ("kafka", "controller"))
 
 
 def write_private(file: Path, text: str) -> None:
@@ -79,28 +90,33 @@ class Home:
     def exists(self) -> bool:
         return (self.path / "ports.json").exists()
 
-    def make(self, base: int | None = None) -> "Home":
-        """Create the folder, its ports (`base` 0: any free ones) and its secrets; what exists is kept."""
+    def make(self, base: int | None = None, brokers: int | None = None) -> "Home":
+        """Create the folder, its ports (`base` 0: any free ones) and its secrets; what exists is kept. One broker by default."""
         for folder in (self.path, self.logs, self.runs, self.streams, self.lake):
             folder.mkdir(parents=True, exist_ok=True)
         self.path.chmod(0o700)
-        file = self.path / "ports.json"
-        if base is not None or not file.exists():
-            base = DEFAULT_BASE if base is None else base
-            if base and not 1024 <= base <= 65535 - len(PORTS):
-                raise StackError(f"--port-base {base} is out of range", remedy=f"choose 0 or 1024 to {65535 - len(PORTS)}")
-            numbers = range(base, base + len(PORTS)) if base else self._kept_or_free(file)
-            file.write_text(json.dumps(dict(zip(PORTS, numbers, strict=True)), indent=1))
-        self.__dict__.pop("ports", None)
+        has = len(self.brokers) if self.exists() else None
+        if has and brokers and brokers != has:
+            what = f"the stack in {self.path} was made with {has} Kafka {'broker' if has == 1 else 'brokers'}, not {brokers}"
+            raise StackError(what, remedy="sundial clean deletes it with its data; or name another with --home")
+        if base is not None or not has:
+            self._choose_ports(DEFAULT_BASE if base is None else base, port_names(has or brokers or 1))
         self._make_secrets()
         return self
 
-    def _kept_or_free(self, file: Path) -> list[int]:
+    def _choose_ports(self, base: int, names: tuple[str, ...]) -> None:
+        if base and not 1024 <= base <= 65535 - len(names):
+            raise StackError(f"--port-base {base} is out of range", remedy=f"choose 0 or 1024 to {65535 - len(names)}")
+        numbers = range(base, base + len(names)) if base else self._kept_or_free(len(names))
+        (self.path / "ports.json").write_text(json.dumps(dict(zip(names, numbers, strict=True)), indent=1))
+        self.__dict__.pop("ports", None)
+
+    def _kept_or_free(self, count: int) -> list[int]:
         """Free ports once chosen stay, so that addresses survive a restart."""
-        kept = json.loads(file.read_text()) if file.exists() else {}
+        kept = self.ports if self.exists() else {}
         if kept and kept["serving"] != DEFAULT_BASE:
             return list(kept.values())
-        return free_ports(len(PORTS))
+        return free_ports(count)
 
     def _make_secrets(self) -> None:
         file = self.path / "secrets.json"
@@ -122,8 +138,18 @@ class Home:
         return json.loads((self.path / "secrets.json").read_text())
 
     @property
+    def brokers(self) -> range:
+        """The numbers of the Kafka brokers, from 1."""
+        return range(1, 1 + sum(name.startswith("kafka") for name in self.ports))
+
+    @property
+    def replication(self) -> int:
+        """How many brokers keep each record."""
+        return min(COPIES, len(self.brokers))
+
+    @property
     def kafka(self) -> str:
-        return f"{HOST}:{self.ports['kafka']}"
+        return ",".join(f"{HOST}:{self.ports[numbered('kafka', broker)]}" for broker in self.brokers)
 
     @property
     def registry(self) -> str:

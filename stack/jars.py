@@ -1,18 +1,20 @@
 """The jars of ivy.xml: resolved by the Ivy that pyspark ships, checked against ivy.sha256, unpacked. Standard library only."""
 
+import contextlib
 import hashlib
 import re
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from stack import java
 from stack.errors import StackError
 
 LOCK = "ivy.sha256"
-CONFIGURATIONS = ("spark", "kafka", "registry")
+PLATFORM = ("spark", "kafka", "registry")
+PEERS = ("kafka-streams",)  # what benchmarks measure against: fetched by the benchmark that needs it, not by setup
 PATTERN = "[conf]/[artifact]-[revision].[ext]"
 
 
@@ -23,8 +25,8 @@ def ivy(venv: Path) -> Path:
     return found[0]
 
 
-def resolve(root: Path, venv: Path, target: Path, say: Callable[[str], None]) -> None:
-    """Fetch every jar of ivy.xml into `target`, saying each download. Raises StackError naming what could not be had."""
+def resolve(root: Path, venv: Path, target: Path, say: Callable[[str], None], configurations: Iterable[str]) -> None:
+    """Fetch the jars of ivy.xml into `target`, saying each download. Raises StackError naming what could not be had."""
     command = [
         str(java.binary()),
         "-jar",
@@ -34,7 +36,7 @@ def resolve(root: Path, venv: Path, target: Path, say: Callable[[str], None]) ->
         "-ivy",
         str(root / "ivy.xml"),
     ]
-    command += ["-confs", *CONFIGURATIONS, "-types", "jar", "distribution", "bundle", "-retrieve", f"{target}/{PATTERN}"]
+    command += ["-confs", *configurations, "-types", "jar", "distribution", "bundle", "-retrieve", f"{target}/{PATTERN}"]
     report: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=root) as process:
         for line in process.stdout:
@@ -54,16 +56,17 @@ def missing(report: list[str]) -> str:
     return f"the jars could not be fetched: {', '.join(names) or ' / '.join(report[-3:])}"
 
 
-def digests(folder: Path) -> dict[str, str]:
+def digests(folder: Path, configurations: Iterable[str] = PLATFORM) -> dict[str, str]:
     """SHA-256 of each fetched file by its name relative to the folder."""
-    files = sorted(file for conf in CONFIGURATIONS for file in (folder / conf).glob("*") if file.is_file())
+    files = sorted(file for conf in configurations for file in (folder / conf).glob("*") if file.is_file())
     return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-def verify(folder: Path, lock: Path) -> None:
+def verify(folder: Path, lock: Path, configurations: Iterable[str] = PLATFORM) -> None:
     """Raises StackError listing every file that is missing, surplus or not the one that was locked."""
-    locked = dict(reversed(line.split("  ", 1)) for line in lock.read_text().splitlines())
-    actual = digests(folder)
+    lines = (line.split("  ", 1) for line in lock.read_text().splitlines())
+    locked = {name: digest for digest, name in lines if name.split("/")[0] in configurations}
+    actual = digests(folder, configurations)
     wrong = [
         f"{name}: SHA-256 is {actual.get(name, 'none: missing')}, locked is {locked.get(name, 'none: surplus')}"
         for name in sorted(locked | actual)
@@ -76,7 +79,7 @@ def verify(folder: Path, lock: Path) -> None:
 
 
 def write_lock(folder: Path, lock: Path) -> None:
-    lock.write_text("".join(f"{digest}  {name}\n" for name, digest in digests(folder).items()))
+    lock.write_text("".join(f"{digest}  {name}\n" for name, digest in digests(folder, PLATFORM + PEERS).items()))
 
 
 def unpack(folder: Path) -> None:
@@ -92,14 +95,36 @@ def unpack(folder: Path) -> None:
 
 
 def fetch(root: Path, venv: Path, folder: Path, say: Callable[[str], None], relock: bool = False) -> None:
-    """Fetch into a draft folder, verify, unpack, and only then put in place, so that an interrupted run leaves no half."""
+    """Fetch into a draft folder, verify, unpack, and only then put in place, so that an interrupted run leaves no half.
+
+    A new lock is of the peers' jars too, so they are fetched with the others then.
+    """
     draft = folder.with_name(f"{folder.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
-    resolve(root, venv, draft, say)
+    resolve(root, venv, draft, say, PLATFORM + PEERS if relock else PLATFORM)
     if relock:
         write_lock(draft, root / LOCK)
     verify(draft, root / LOCK)
     unpack(draft)
+    replace(draft, folder)
+
+
+def fetch_peer(root: Path, venv: Path, folder: Path, name: str, say: Callable[[str], None]) -> Path:
+    """The folder of a peer's jars, beside the platform's; fetched unless they are there as locked."""
+    with contextlib.suppress(StackError):
+        verify(folder, root / LOCK, (name,))
+        return folder / name
+    draft = folder / f".{name}.draft"
+    shutil.rmtree(draft, ignore_errors=True)
+    resolve(root, venv, draft, say, (name,))
+    verify(draft, root / LOCK, (name,))
+    replace(draft / name, folder / name)
+    draft.rmdir()
+    return folder / name
+
+
+def replace(draft: Path, folder: Path) -> None:
+    """Put a draft in the place of a folder."""
     old = folder.with_name(f"{folder.name}.old")
     shutil.rmtree(old, ignore_errors=True)
     if folder.exists():

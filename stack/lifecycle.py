@@ -56,7 +56,7 @@ def start_airflow(home: Home) -> None:
 def deploy(home: Home, say: Say) -> None:
     """Topics and contracts of all declared feeds and queries."""
     declared = topics.declared()
-    changes = topics.deploy(home.kafka, declared)
+    changes = topics.deploy(home.kafka, declared, home.replication)
     ids = schemas.register(home.registry, declared)
     said = f", {len(changes)} changes" if changes else ", nothing to change"
     say(f"deployed {len(declared)} topics: {len(ids)} contracts registered{said}")
@@ -67,17 +67,25 @@ def up(home: Home, say: Say) -> None:
         Starting(home, say).wait()
 
 
+def up_kafka(home: Home, say: Say) -> None:
+    """Kafka alone, without a declared topic."""
+    with home.locked():
+        java.check()
+        kafka.start(home)
+        say(f"Kafka is up: {home.kafka}")
+
+
 def down(home: Home, say: Say) -> None:
     """Stop everything: Airflow first, so that it revives no stream; Kafka last, so that all others can finish writing."""
     with home.locked():
-        names = process.recorded(home)
+        names, brokers = process.recorded(home), kafka.names(home)
         _stop(home, [name for name in names if name.startswith("airflow")], "Airflow", say)
         for name in streams.stop_all(home):
             say(f"stream {name} stopped")
-        last = [registry.NAME, kafka.NAME]
+        last = [registry.NAME, *brokers]
         _stop(home, [name for name in names if not name.startswith("airflow") and name not in last], None, say)
-        for name in last:
-            _stop(home, [name] if name in names else [], None, say)
+        for together in ([registry.NAME], brokers):  # brokers ask each other for leave
+            _stop(home, [name for name in together if name in names], None, say)
         process.kill(process.strays(home))
         verify_down(home)
 

@@ -40,8 +40,8 @@ def checks(home: Home) -> dict[str, bool]:
     """Health of each part that is meant to run."""
     report = airflow.health(home)
     components = {name: report.get(airflow.REPORTED.get(name, "metadatabase")) == "healthy" for name in airflow.COMPONENTS}
-    data = {kafka.NAME: kafka.healthy(home), registry.NAME: registry.healthy(home)}
-    return data | components | {serving.NAME: serving.healthy(home)}
+    brokers = {name: kafka.healthy(home, broker) for broker, name in zip(home.brokers, kafka.names(home), strict=True)}
+    return brokers | {registry.NAME: registry.healthy(home)} | components | {serving.NAME: serving.healthy(home)}
 
 
 def state_of(running: bool, started: bool, healthy: bool) -> str:
@@ -52,8 +52,9 @@ def state_of(running: bool, started: bool, healthy: bool) -> str:
 
 def rows(home: Home) -> list[Row]:
     names = process.recorded(home)
-    health = checks(home) if names else dict.fromkeys([kafka.NAME, registry.NAME, *airflow.COMPONENTS, serving.NAME], False)
-    ports = {kafka.NAME: "kafka", registry.NAME: "registry", "airflow-api-server": "airflow", serving.NAME: "serving"}
+    brokers = kafka.names(home)
+    health = checks(home) if names else dict.fromkeys([*brokers, registry.NAME, *airflow.COMPONENTS, serving.NAME], False)
+    ports = {name: name for name in (*brokers, registry.NAME, serving.NAME)} | {"airflow-api-server": "airflow"}
     found = []
     for name in [*health, *(name for name in names if name not in health)]:
         running = process.find(home, name)

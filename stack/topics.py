@@ -1,4 +1,8 @@
-"""The topics that feeds and queries declare: created at deploy, and brought up to date when a declaration changes."""
+"""The topics that feeds and queries declare: created at deploy, and brought up to date when a declaration changes.
+
+Kafka deletes segments whole, once their newest record is old enough, and compacts none that it still writes. So a segment spans a
+seventh of the retention, a week at most; with Kafka's own week a topic that is to keep one day would keep eight.
+"""
 
 from collections.abc import Iterable
 
@@ -13,30 +17,32 @@ from confluent_kafka.admin import (
 )
 
 from contracts.declarations import Topic
-from contracts.feeds import load_feeds
 from contracts.kafka_access import PLAIN, KafkaAccess
-from contracts.queries import load_queries, query_topics
+from contracts.queries import declared_topics as declared  # noqa: F401
 from stack.errors import StackError
-from stack.kafka import admin
+from stack.kafka import admin, in_sync
 
 MILLISECONDS_PER_DAY = 86_400_000
+FOREVER = "-1"
+LONGEST_SEGMENTS = 49  # days of retention from which on a segment spans no more
 
 
-def declared() -> list[Topic]:
-    """All topics of all feeds and queries."""
-    of_feeds = [topic for feed in load_feeds().values() for topic in feed.topics]
-    return of_feeds + query_topics(load_queries().values(), of_feeds)
-
-
-def wanted(topics: Iterable[Topic], replication: int) -> dict[str, NewTopic]:
-    """By name, as Kafka is told them."""
+def wanted(topics: Iterable[Topic], replication: int | None = None) -> dict[str, NewTopic]:
+    """By name, as Kafka is told them; without what follows from the replication where that is not known."""
     return {topic.name: _new(topic, replication) for topic in topics}
 
 
-def _new(topic: Topic, replication: int) -> NewTopic:
-    cleanup = "compact,delete" if topic.compacted else "delete"
-    config = {"retention.ms": str(topic.retention_days * MILLISECONDS_PER_DAY), "cleanup.policy": cleanup}
-    return NewTopic(topic.name, topic.partitions, replication, config=config)
+def _new(topic: Topic, replication: int | None) -> NewTopic:
+    days = topic.retention_days
+    cleanup = "delete" if not topic.compacted else "compact" if days is None else "compact,delete"
+    config = {
+        "cleanup.policy": cleanup,
+        "retention.ms": FOREVER if days is None else str(days * MILLISECONDS_PER_DAY),
+        "segment.ms": str(min(days or LONGEST_SEGMENTS, LONGEST_SEGMENTS) * MILLISECONDS_PER_DAY // 7),
+    }
+    if replication is None:
+        return NewTopic(topic.name, topic.partitions, config=config)
+    return NewTopic(topic.name, topic.partitions, replication, config=config | {"min.insync.replicas": str(in_sync(replication))})
 
 
 def deploy(
@@ -51,8 +57,13 @@ def deploy(
     `more` are topics beside those declared.
     """
     client = admin(bootstrap, access)
-    all_ = wanted(topics, replication) | {topic.topic: topic for topic in more}
     existing = client.list_topics(timeout=10).topics
+
+    def copies(name: str) -> int:
+        """Of a topic that exists they stay as many."""
+        return len(existing[name].partitions[0].replicas) if name in existing else replication
+
+    all_ = {topic.name: _new(topic, copies(topic.name)) for topic in topics} | {topic.topic: topic for topic in more}
     changes = create(client, [topic for name, topic in all_.items() if name not in existing])
     for name, topic in all_.items():
         if name not in existing:

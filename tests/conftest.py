@@ -3,13 +3,33 @@
 from collections.abc import Iterator
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from stack import kafka, lifecycle, registry
 from stack.home import JARS, Home
 
+STORY = ("test_main_path.py", "test_outages.py")  # on one stack, in this order
+
 
 def pytest_configure(config) -> None:
     config.addinivalue_line("markers", "end_to_end: starts a whole stack with Airflow; takes a minute or more")
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """The story, which is long and waits more than it works, goes first: all the rest goes beside it."""
+    items.sort(key=lambda item: item.path.name not in STORY)
+
+
+class ByFile(LoadFileScheduling):
+    """For several workers: a file's tests stay together, for its fixtures, and so do the files of the story."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "story" if file.endswith(STORY) else file
+
+
+def pytest_xdist_make_scheduler(config, log) -> ByFile:
+    return ByFile(config, log)
 
 
 def quiet(_: str) -> None:

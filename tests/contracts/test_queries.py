@@ -34,8 +34,10 @@ def declare(folder: Path, name: str, **overrides) -> None:
 
 
 def test_the_declared_queries_load():
-    assert {"rides-by-amount", "rides-per-vendor-minute"} <= set(load_queries())
-    assert set(load_application("rides")) == {"rides-by-amount", "rides-per-vendor-minute"}
+    queries = load_queries()
+    assert {"rides-by-amount", "metric-summaries"} <= set(queries)
+    of_rides = {name for name, query in queries.items() if query.application == "rides"}
+    assert set(load_application("rides")) == of_rides != set(queries)
 
 
 def test_an_unknown_application_is_answered_with_the_known_ones():
@@ -45,7 +47,7 @@ def test_an_unknown_application_is_answered_with_the_known_ones():
 
 def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
     (tmp_path / "file.yaml").write_text(yaml.safe_dump(declaration(name="other", inputs={"rides": RIDES | {"record": "nope"}})))
-    declare(tmp_path, "both", transform="rides_per_vendor_minute")
+    declare(tmp_path, "both", transform="metric_summaries")
     declare(tmp_path, "neither", sql=None)
     declare(tmp_path, "no-function", sql=None, transform="nowhere")
     declare(tmp_path, "no-select", sql="DROP TABLE rides")
@@ -130,6 +132,17 @@ def test_the_topic_of_an_output_that_names_a_version_keeps_to_it():
     assert found == {"rides": None, "rides.dead-letter": None, "rides.low": 1, "rides.low.dead-letter": None}
 
 
+def test_a_topic_may_be_a_table_that_is_kept_for_ever():
+    zones = RIDES | {"topic": "zones", "compacted": True, "retention_days": "forever"}
+    found = {
+        topic.name: topic
+        for topic in query_topics([query(inputs={"zones": zones}, outputs=[LOW | {"retention_days": "forever"}])])
+    }
+    assert found["zones"] == Topic("zones", 2, None, True, "taxi_ride")
+    assert found["rides.low"] == Topic("rides.low", 2, None, True, "taxi_ride")
+    assert found["zones.dead-letter"] == Topic("zones.dead-letter", 1, None)
+
+
 def test_the_topic_of_a_feed_stays_the_feeds():
     feed = load_feeds()["service-use"]
     calls = {"topic": "service-use", "record": "service_use_record", "key": {"column": "ServiceName"}}
@@ -143,7 +156,7 @@ def test_declarations_of_one_topic_must_agree():
     queries = [
         query(),
         query(name="size", inputs={"rides": RIDES | {"partitions": 3}}, outputs=[LOW | {"topic": "b"}]),
-        query(name="contract", inputs={"rides": RIDES | {"record": "vendor_minute"}}, outputs=[LOW | {"topic": "c"}]),
+        query(name="contract", inputs={"rides": RIDES | {"record": "vendor_window"}}, outputs=[LOW | {"topic": "c"}]),
         query(name="writer"),
         query(name="feeds", inputs={"calls": calls | {"partitions": 3}}, outputs=[LOW | {"topic": "service-use.scored"}]),
     ]
@@ -154,5 +167,5 @@ def test_declarations_of_one_topic_must_agree():
         "feeds.yaml: topic service-use.scored is written by another declaration too",
         "size.yaml: inputs.rides: another declaration gives rides another size",
         "contract.yaml: inputs.rides: another declaration gives rides another contract",
-        "feeds.yaml: inputs.calls: service-use's writer declares its partitions and retention",
+        "feeds.yaml: inputs.calls: service-use's writer declares its size and what it keeps",
     ]

@@ -21,7 +21,7 @@ ATTEMPT = SimpleNamespace(id="attempt-1", try_number=1)
 
 def trigger(attempt=ATTEMPT, **overrides) -> StreamTrigger:
     """What the operator hands to the triggerer, after its journey through Airflow's database."""
-    settings = {"task_id": "score", "feed": "service-use", "stream": "score", "hang_after": 1.5, "start_within": 10}
+    settings = {"task_id": "score", "of": "service-use", "stream": "score", "hang_after": 1.5, "start_within": 10}
     with pytest.raises(TaskDeferred) as deferral:
         StreamOperator(**settings | overrides).execute({"ti": attempt})
     assert deferral.value.method_name == "given_up"

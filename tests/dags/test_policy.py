@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.encoders import coerce_to_core_timetable
 
 from contracts.feeds import load_feed, load_feeds
+from contracts.queries import load_queries
 from dags.feed_dags import refuse_what_makes_no_sense
 from dags.repair_history import late_ends
 
@@ -28,9 +29,10 @@ PER_FEED = {
     "replay_dead_letters",
     "rollback_baseline",
 }
-KINDS = PER_FEED | {"supervise_streams"}
+KINDS = PER_FEED | {"supervise_streams", "supervise_queries"}
 FEEDS = sorted(load_feeds())
-IDS = {f"{kind}.{feed}" for kind in PER_FEED for feed in FEEDS} | {"supervise_streams"}
+SUPERVISED = {f"supervise_queries.{query.application}" for query in load_queries().values()}
+IDS = {f"{kind}.{feed}" for kind in PER_FEED for feed in FEEDS} | {"supervise_streams"} | SUPERVISED
 OURS = {"contracts", "dags"}
 
 
@@ -256,7 +258,16 @@ def test_a_repair_takes_its_dates_from_the_form_or_from_what_was_late():
         late_ends({}, "from")
 
 
-def test_streams_are_supervised_without_a_pause(bag):
+@pytest.mark.parametrize("dag_id", ["supervise_streams", *sorted(SUPERVISED)])
+def test_streams_are_supervised_without_a_pause(bag, dag_id):
+    assert type(bag.dags[dag_id].timetable).__name__ == "ContinuousTimetable"
+
+
+def test_each_application_of_queries_has_a_stream_of_its_own(bag):
+    [task] = bag.dags["supervise_queries.rides"].tasks
+    assert (task.of, task.stream, task.feed) == ("rides", "queries", None)
+
+
+def test_the_streams_of_feeds_are_those_that_the_installation_names(bag):
     dag = bag.dags["supervise_streams"]
-    assert type(dag.timetable).__name__ == "ContinuousTimetable"
     assert {task.task_id for task in dag.tasks} == {"feeds", "score"}

@@ -5,7 +5,6 @@ import sys
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from contracts.feeds import load_feed
 from contracts.spark_history import line
 from dags.feeds_to_run import chosen
 from dags.spark_job import REPO, spark_job, stream_command, stream_environment
@@ -77,10 +76,13 @@ def test_links_are_there_while_the_job_runs_and_that_to_spark_when_it_has_said_i
 
 def test_the_master_is_the_connections_alone(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "spark://head", "port": 7077}')
-    command = stream_command("score", load_feed("service-use"))
+    command = stream_command("score", "service-use")
     assert command[:3] == ["spark-submit", "--master", "spark://head:7077"]
     assert "spark.cores.max=3" in command, "two partitions and one more"
     assert command[-3:] == [str(REPO / "jobs" / "score.py"), "--feed", "service-use"]
+    queries = stream_command("queries", "rides")
+    assert queries[:3] == command[:3]
+    assert queries[-3:] == [str(REPO / "jobs" / "run_queries.py"), "--application", "rides"]
 
 
 def test_airflows_own_settings_stay_out_of_what_outlives_it(monkeypatch):
@@ -107,7 +109,7 @@ def test_kafkas_password_reaches_the_driver_by_its_environment_alone(spark_submi
     assert environment == ["batch", "hush", "/ca.crt"]
     assert "hush" not in command + str({name: getattr(job, name) for name in job.template_fields}) + "".join(capfd.readouterr())
     assert stream_environment()["SUNDIAL_KAFKA_PASSWORD"] == "hush"
-    assert "hush" not in " ".join(stream_command("score", load_feed("world-cup")))
+    assert "hush" not in " ".join(stream_command("score", "world-cup"))
 
 
 def test_feeds_come_from_the_run_or_the_installation_or_the_default():

@@ -98,7 +98,7 @@ def fails(event: dict, monkeypatch) -> list[str]:
     told = []
     monkeypatch.setattr("dags.stream_operator.tell", told.append)
     with DAG("supervise_streams", schedule=None):
-        task = StreamOperator(task_id="score", feed="service-use", stream="score")
+        task = StreamOperator(task_id="score", of="service-use", stream="score")
     with pytest.raises(AirflowFailException, match=re.escape(event["error"])):
         task.given_up({"run_id": "r"}, event=event)
     return told

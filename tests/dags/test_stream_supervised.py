@@ -104,4 +104,4 @@ def test_what_is_not_set_up_is_named(streams, monkeypatch):
     assert "spark-submit: not found" in event["error"]
     monkeypatch.delenv("SUNDIAL_STREAMS")
     with pytest.raises(AirflowFailException, match="SUNDIAL_STREAMS is not set"):
-        StreamOperator(task_id="score", feed="service-use", stream="score").execute({"ti": ATTEMPT})
+        StreamOperator(task_id="score", of="service-use", stream="score").execute({"ti": ATTEMPT})

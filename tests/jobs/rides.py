@@ -42,7 +42,7 @@ def per_vendor_minute(rides: list[dict]) -> dict[tuple, tuple]:
 
 
 def by_minute(rows: Iterable[dict]) -> dict[tuple, tuple]:
-    """Records of the contract vendor_minute, as `per_vendor_minute` counts them."""
+    """Records of the contract vendor_window, as `per_vendor_minute` counts them."""
     return {
         (row["VendorID"], row["WindowStart"].replace(tzinfo=None)): (row["Rides"], round(100 * row["TotalAmount"]))
         for row in rows
@@ -94,4 +94,4 @@ class Reader:
 
     def minutes(self, topic: str) -> dict[tuple, tuple]:
         """What the topic says of each vendor and minute, as `per_vendor_minute` counts it."""
-        return by_minute(self.of(topic, "vendor_minute").values())
+        return by_minute(self.of(topic, "vendor_window").values())

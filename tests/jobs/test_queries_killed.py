@@ -1,82 +1,31 @@
 """The declared queries, killed in the middle of their work and started again, end with what a recompute of their input gives."""
 
-import contextlib
-import json
+import datetime as dt
+import math
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
+from collections import defaultdict
 
 import pytest
 
-from contracts.queries import load_queries, query_topics
+from contracts.queries import load_application, query_topics
+from jobs.transforms import sketch
 from stack import schemas, topics
-from stack.home import JARS, ROOT
+from tests.jobs.applications import Driver, until
+from tests.jobs.metrics import LATENESS, MINUTE, MetricsTopic, by_window
 from tests.jobs.rides import Reader, RidesTopic, per_vendor_minute, sample
 
-KILLS = 3
-PATIENCE = 90.0
-
-
-def until(condition, what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {PATIENCE:.0f} s: {what}"
-        time.sleep(0.1)
-
-
-class Driver:
-    """jobs/run_queries.py in a process of its own, its JVM in the same group."""
-
-    def __init__(self, broker, streams: Path):
-        self._folder = streams / "rides.queries"
-        variables = {
-            "SUNDIAL_KAFKA": broker.kafka,
-            "SUNDIAL_REGISTRY": broker.registry,
-            "SUNDIAL_LAKE": str(streams.parent / "lake"),
-            "SUNDIAL_STREAMS": str(streams),
-            "SUNDIAL_JARS": str(JARS / "spark"),
-        }
-        self._log = (streams / "driver.log").open("ab")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "jobs.run_queries", "--application", "rides"],
-            cwd=ROOT,
-            env=os.environ | variables,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-
-    def works(self) -> bool:
-        """It, and none before it, says that all its queries run."""
-        assert self._process.poll() is None, Path(self._log.name).read_text()[-3000:]
-        who, how = (self._folder / name for name in ("driver.json", "heartbeat.json"))
-        if not who.exists() or json.loads(who.read_text())["pid"] != self._process.pid or not how.exists():
-            return False
-        told = json.loads(how.read_text())
-        return told["at"] > json.loads(who.read_text())["started_at"] and told["state"] == "running"
-
-    def kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._log.close()
-
-    def stop(self) -> int:
-        (self._folder / "stop").touch()
-        return self._process.wait(60)
+KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "3"))  # of each application
 
 
 @pytest.fixture
 def start(broker, tmp_path):
-    """start(): another driver on the same checkpoints; what still runs is killed in the end."""
+    """start(application): another driver on the same checkpoints; what still runs is killed in the end."""
     started = []
 
-    def start() -> Driver:
-        started.append(Driver(broker, tmp_path))
+    def start(application: str) -> Driver:
+        started.append(Driver(broker, tmp_path, application))
         return started[-1]
 
     yield start
@@ -84,22 +33,35 @@ def start(broker, tmp_path):
         driver.kill()
 
 
-@pytest.mark.timeout(600)
-def test_killed_and_started_again_the_outputs_are_those_of_the_whole_input(broker, start):
-    declared = query_topics(load_queries().values())
+def deployed(broker, application: str) -> Reader:
+    """A reader of all topics of the application, which are there."""
+    declared = query_topics(load_application(application).values())
     topics.deploy(broker.kafka, declared)
     schemas.register(broker.registry, declared)
-    source, reader = RidesTopic(broker, "rides"), Reader(broker, *(topic.name for topic in declared))
-    rides, moments = sample(), random.Random(6)
+    return Reader(broker, *(topic.name for topic in declared))
+
+
+def killed_while(start, application: str, work, moments: random.Random) -> Driver:
+    """Starts drivers one after the other and kills each a little after it has begun to do `work(number)`; returns the last."""
+    for number in range(1, KILLS + 1):
+        driver = start(application)
+        until(driver.works, "the driver works")
+        work(number)
+        time.sleep(moments.uniform(0, 3))
+        driver.kill()
+    return start(application)
+
+
+@pytest.mark.timeout(240 + 60 * KILLS)
+def test_rides(broker, start):
+    reader, source, rides = deployed(broker, "rides"), RidesTopic(broker, "rides"), sample()
     size = len(rides) // (KILLS + 1)
     source.send(*rides[:size])
-    for number in range(1, KILLS + 1):
-        driver = start()
-        until(driver.works, "the driver works")
+
+    def work(number: int) -> None:
         source.send(*rides[number * size : (number + 1) * size if number < KILLS else None])
-        time.sleep(moments.uniform(0, 2))
-        driver.kill()
-    last = start()
+
+    last = killed_while(start, "rides", work, random.Random(6))
     until(lambda: reader.minutes("rides.per-vendor-minute") == per_vendor_minute(rides), "minutes are those of all rides")
     until(lambda: len(of(reader, "low") | of(reader, "high")) == len(rides), "every ride is in one of the topics")
     assert {row["total_amount"] < 40 for row in of(reader, "low").values()} == {True}
@@ -110,3 +72,62 @@ def test_killed_and_started_again_the_outputs_are_those_of_the_whole_input(broke
 
 def of(reader: Reader, amount: str) -> dict[bytes, dict]:
     return reader.of(f"rides.{amount}-amount", "taxi_ride")
+
+
+@pytest.mark.timeout(240 + 60 * KILLS)
+def test_metric_summaries(broker, start):
+    """Half an hour of events, one a second and key, repeated and corrected ones too, each part of it under a driver that dies."""
+    reader, source, random_ = deployed(broker, "metrics"), MetricsTopic(broker, "metrics"), random.Random(7)
+    begin = int(dt.datetime.now(dt.UTC).timestamp() * 1000) // (10 * MINUTE) * 10 * MINUTE - 40 * MINUTE
+    keys = [f"environment={environment}:metric=dbWaitTime" for environment in ("prod", "test", "dev")]
+    last_values: dict[tuple[str, str, int], float] = {}
+
+    def work(number: int) -> None:
+        events = []
+        for key in keys:
+            for second in range(0, 1800 // (KILLS + 1)):
+                at = begin + 1000 * (second + number * 1800 // (KILLS + 1))
+                events.append((key, f"{key}-{at}", at, random_.lognormvariate(3, 1)))
+        known = [each for each in last_values if each[2] > at - LATENESS]  # corrections that come in time
+        for key, id_, at in random_.sample(known, min(len(known), 20)):
+            events.append((key, id_, at, last_values[key, id_, at] * random_.choice((1.0, 3.0))))
+        source.send(*events)
+        last_values.update({(key, id_, at): value for key, id_, at, value in events})
+
+    work(0)
+    last = killed_while(start, "metrics", work, random_)
+    values = defaultdict(list)
+    for (key, _, at), value in last_values.items():
+        values[key, at // (10 * MINUTE) * 10 * MINUTE].append(value)
+
+    def summaries() -> dict:
+        return by_window(reader.of("metrics.summaries", "metric_summary").values())
+
+    until(
+        lambda: {place: row["Count"] for place, row in summaries().items()} == {place: len(v) for place, v in values.items()},
+        "counts",
+    )
+    until(lambda: not wrong(summaries(), values), "the summaries of the events' last values")
+    assert [message.topic() for message in reader.look() if message.topic().endswith(("dead-letter", "late"))] == []
+    assert last.stop() == 0
+
+
+def wrong(found: dict, values: dict) -> list[str]:
+    """What of the summaries is not as computed in plain Python from the values."""
+    differences = []
+    for place, row in found.items():
+        ranked = sorted(values[place])
+        mean = math.fsum(ranked) / len(ranked)
+        variance = math.fsum((value - mean) ** 2 for value in ranked) / len(ranked)
+        exact = {
+            "Average": mean,
+            "Min": ranked[0],
+            "Max": ranked[-1],
+            "Variance": variance,
+            "StandardDeviation": math.sqrt(variance),
+        }
+        differences += [f"{place}: {name}" for name, value in exact.items() if not math.isclose(row[name], value, rel_tol=1e-9)]
+        for name, share in {"P50": 0.5, "P90": 0.9, "P99": 0.99}.items():
+            if not math.isclose(row[name], ranked[math.floor(share * (len(ranked) - 1))], rel_tol=sketch.ACCURACY * (1 + 1e-9)):
+                differences.append(f"{place}: {name}")
+    return differences

@@ -14,7 +14,7 @@ from sources import replay as module
 from sources import topic
 from sources.readings import batch
 from sources.replay import Pace, play
-from sources.topic import PlatformError
+from sources.topic import Acks, PlatformError
 
 START = 1_790_000_000_000
 
@@ -118,6 +118,13 @@ def test_an_event_that_kafka_refuses_is_counted_and_explained(platform, monkeypa
     assert (report.events, report.failed, report.delivered) == (3, 1, 2)
     assert "size too large" in report.first_error
     assert sorted(key for key, _ in platform.messages(2)) == ["a", "ü"]
+
+
+@pytest.mark.parametrize("acks", list(Acks))
+def test_events_arrive_whoever_confirms_them(platform, acks):
+    report = play(readings(300), platform.feed, kafka=platform.kafka, registry=platform.registry, acks=acks)
+    assert (report.delivered, report.acks) == (300, acks)
+    assert len(platform.messages(300)) == 300
 
 
 def test_a_subject_that_is_not_registered(platform, registry):

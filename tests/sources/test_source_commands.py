@@ -166,3 +166,20 @@ def test_moments(text, expected):
 def test_no_moments(text):
     with pytest.raises(MomentError, match="is no time"):
         moment(text, load_feed("service-use"), NOW)
+
+
+@pytest.mark.parametrize(
+    ("acks", "said"),
+    [("all", "0 failed deliveries, 2026"), ("1", "each confirmed by one broker only"), ("0", "none of them confirmed by Kafka")],
+)
+def test_fewer_confirmations_may_be_asked_for_and_are_told(run, platform, tmp_path, acks, said):
+    done = run("replay", capture(tmp_path, "a,1790000000,1"), "--feed", "service-use", "--acks", acks)
+    assert done.exit_code == 0
+    assert said in done.stdout
+    assert len(platform.messages(1)) == 1
+
+
+def test_other_confirmations_do_not_exist(run, tmp_path):
+    done = run("replay", capture(tmp_path, "a,1790000000,1"), "--feed", "service-use", "--acks", "2")
+    assert done.exit_code == 2
+    assert "'2' is not one of" in done.stderr

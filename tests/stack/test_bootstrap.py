@@ -139,10 +139,37 @@ def test_what_ivy_could_not_fetch_is_named():
 
 def test_a_failed_fetch_leaves_the_jars_that_were_there(fetched, tmp_path, monkeypatch):
     folder, _ = fetched
-    monkeypatch.setattr(jars, "resolve", lambda root, venv, target, say: (target / "spark").mkdir(parents=True))
+    monkeypatch.setattr(jars, "resolve", lambda root, venv, target, *_: (target / "spark").mkdir(parents=True))
     with pytest.raises(StackError, match="not those that were locked"):
         jars.fetch(tmp_path, tmp_path, folder, print)
     assert (folder / "spark/a-1.jar").read_text() == "spark/a-1.jar"
+
+
+def test_a_peer_is_fetched_when_it_is_not_there_as_locked_and_setup_leaves_it_out(fetched, tmp_path, monkeypatch):
+    folder, lock = fetched
+    asked = []
+
+    def resolve(root, venv, target, say, configurations):
+        asked.append(tuple(configurations))
+        for name in configurations:
+            (target / name).mkdir(parents=True)
+            (target / name / "c-3.jar").write_text(name)
+
+    monkeypatch.setattr(jars, "resolve", resolve)
+    (folder / "kafka-streams").mkdir()
+    (folder / "kafka-streams/c-3.jar").write_text("kafka-streams")
+    jars.write_lock(folder, lock)
+    assert jars.fetch_peer(tmp_path, tmp_path, folder, "kafka-streams", print) == folder / "kafka-streams"
+    assert asked == []
+    (folder / "kafka-streams/c-3.jar").write_text("half")
+    jars.verify(folder, lock)
+    jars.fetch_peer(tmp_path, tmp_path, folder, "kafka-streams", print)
+    assert asked == [("kafka-streams",)]
+    assert (folder / "kafka-streams/c-3.jar").read_text() == "kafka-streams"
+    assert sorted(file.name for file in folder.iterdir()) == ["kafka", "kafka-streams", "spark"]
+    with pytest.raises(StackError, match="not those that were locked"):
+        jars.fetch(tmp_path, tmp_path, folder, print)
+    assert asked[1] == ("spark", "kafka", "registry")
 
 
 def test_the_registry_is_unpacked_over_a_half_unpacked_one(tmp_path):

@@ -57,6 +57,21 @@ def test_a_log_that_is_not_there_is_told_with_those_that_are(sundial, tmp_path):
     assert "one of: kafka" in errors
 
 
+def test_the_pid_of_what_does_not_run_is_an_error(sundial, tmp_path):
+    Home(tmp_path / "home").make(base=0)
+    code, output, errors = sundial("pid", "kafka-2")
+    assert (code, output) == (1, "")
+    assert "no process 'kafka-2' runs in" in errors
+
+
+def test_an_unknown_tool_of_kafka_is_answered_with_those_there_are(sundial, tmp_path):
+    Home(tmp_path / "home").make(base=0)
+    code, _, errors = sundial("kafka", "console-drain", "--topic", "any")
+    assert code == 1
+    assert "no tool 'console-drain'" in errors
+    assert "console-consumer, console-producer" in errors
+
+
 def test_env_can_be_read_by_a_shell(sundial, tmp_path):
     home = Home(tmp_path / "home").make(base=0)
     code, output, _ = sundial("env", "--airflow")

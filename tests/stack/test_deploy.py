@@ -9,6 +9,7 @@ from confluent_kafka.schema_registry import ConfigCompatibilityLevel, Schema, Sc
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from contracts.avro import Level
+from contracts.declarations import Topic
 from contracts.feeds import Feed
 from stack import kafka, schemas, topics
 from stack.errors import StackError
@@ -42,6 +43,15 @@ def test_a_feeds_topics_are_created_as_declared(broker):
     assert source["cleanup.policy"] == "delete"
     assert source["message.timestamp.type"] == "LogAppendTime"  # a capture of years ago is not deleted at once
     assert set(scored["cleanup.policy"].split(",")) == {"compact", "delete"}
+    assert source["segment.ms"] == str(3 * 86_400_000 // 7), "or three days would be ten"
+    assert source["min.insync.replicas"] == "1"
+
+
+def test_a_table_is_kept_for_ever(broker):
+    name = f"table-{uuid.uuid4().hex[:8]}"
+    topics.deploy(broker.kafka, [Topic(name, 1, None, compacted=True)])
+    found = settings(broker, name)
+    assert (found["cleanup.policy"], found["retention.ms"], found["segment.ms"]) == ("compact", "-1", str(7 * 86_400_000))
 
 
 def test_deploying_again_changes_nothing_and_a_changed_declaration_is_carried_out(broker):

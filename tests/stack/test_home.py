@@ -42,6 +42,28 @@ def test_free_ports_are_chosen_once(tmp_path):
     assert Home(tmp_path).make().ports == first
 
 
+def test_more_brokers_have_ports_of_their_own_behind_the_others(tmp_path):
+    home = Home(tmp_path).make(base=20_000, brokers=3)
+    assert home.ports["registry"] == 20_004
+    assert [home.ports[name] for name in ("kafka-2", "controller-2", "kafka-3", "controller-3")] == [
+        20_005,
+        20_006,
+        20_007,
+        20_008,
+    ]
+    assert home.kafka == "127.0.0.1:20002,127.0.0.1:20005,127.0.0.1:20007"
+    assert home.replication == 3
+    assert list(Home(tmp_path).make(base=0).brokers) == [1, 2, 3], "as many as it was made with"
+
+
+def test_the_number_of_brokers_can_not_be_changed(tmp_path):
+    Home(tmp_path).make(base=0)
+    with pytest.raises(StackError, match="was made with 1 Kafka broker, not 3") as failure:
+        Home(tmp_path).make(brokers=3)
+    assert "sundial clean" in failure.value.remedy
+    assert Home(tmp_path).make(brokers=1).replication == 1
+
+
 def test_without_a_wish_the_default_base_is_used_and_a_wish_replaces_it(tmp_path):
     assert Home(tmp_path).make().ports["serving"] == DEFAULT_BASE
     assert Home(tmp_path).make(base=21_000).ports["serving"] == 21_000

@@ -12,6 +12,7 @@ from jobs import rows, wire
 from tests.jobs.rides import NEW_YORK, by_minute, per_vendor_minute, sample
 
 STEPS = 3
+WATERMARK = max(ride["tpep_pickup_datetime"] - NEW_YORK for ride in sample()).replace(tzinfo=dt.UTC) - dt.timedelta(hours=1)
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +45,15 @@ def in_the_end(written: list) -> dict[tuple[str, str], dict]:
     }
 
 
-@pytest.mark.parametrize("name", ["rides-by-amount", "rides-per-vendor-minute"])
+@pytest.mark.parametrize(
+    "name", ["rides-by-amount", "rides-per-vendor", "rides-per-vendor-minute", "rides-per-vendor-half-hour", "rides-sessions"]
+)
 def test_batch_and_stream_end_in_equal_rows(spark, rides, name):
     query = load_queries()[name]
     batch = in_the_end(records(query, spark.read.parquet(rides)).collect())
+    if query.mode == "append" and query.inputs["rides"].lateness:  # a stream tells of what is over, by its watermark
+        batch = {place: row for place, row in batch.items() if row["WindowEnd"] <= WATERMARK}
+        assert batch
     live = spark.readStream.schema(spark.read.parquet(rides).schema).option("maxFilesPerTrigger", 1).parquet(rides)
     stream = records(query, live).writeStream.format("memory").queryName("parity").outputMode(query.mode)
     running = stream.trigger(availableNow=True).start()
@@ -68,6 +74,44 @@ def test_every_ride_is_in_one_of_the_two_topics(spark, rides):
     }
 
 
+def told(spark, rides, name: str) -> list[dict]:
+    return list(in_the_end(records(load_queries()[name], spark.read.parquet(rides)).collect()).values())
+
+
 def test_minutes_are_those_counted_by_hand(spark, rides):
-    found = in_the_end(records(load_queries()["rides-per-vendor-minute"], spark.read.parquet(rides)).collect()).values()
-    assert by_minute(found) == per_vendor_minute(sample())
+    assert by_minute(told(spark, rides, "rides-per-vendor-minute")) == per_vendor_minute(sample())
+
+
+def test_every_ride_is_in_three_half_hours(spark, rides):
+    found = told(spark, rides, "rides-per-vendor-half-hour")
+    assert {row["WindowEnd"] - row["WindowStart"] for row in found} == {dt.timedelta(minutes=30)}
+    for vendor, times in by_vendor().items():
+        for row in (row for row in found if row["VendorID"] == vendor):
+            assert row["Rides"] == sum(row["WindowStart"] <= at < row["WindowEnd"] for at in times)
+        assert sum(row["Rides"] for row in found if row["VendorID"] == vendor) == 3 * len(times)
+
+
+def test_sessions_end_where_nothing_follows_for_two_minutes(spark, rides):
+    found, pause = told(spark, rides, "rides-sessions"), dt.timedelta(minutes=2)
+    expected = set()
+    for vendor, times in by_vendor().items():
+        spells = [[times[0]]]
+        for at in times[1:]:
+            spells[-1].append(at) if at < spells[-1][-1] + pause else spells.append([at])
+        expected |= {(vendor, spell[0], spell[-1] + pause, len(spell)) for spell in spells}
+    assert len(expected) > 4
+    assert {(row["VendorID"], row["WindowStart"], row["WindowEnd"], row["Rides"]) for row in found} == expected
+
+
+def test_totals_are_of_all_rides(spark, rides):
+    found = {row["VendorID"]: (row["Rides"], round(100 * row["TotalAmount"])) for row in told(spark, rides, "rides-per-vendor")}
+    all_of = {vendor: [ride for ride in sample() if ride["VendorID"] == vendor] for vendor in by_vendor()}
+    assert found == {v: (len(each), sum(round(100 * ride["total_amount"]) for ride in each)) for v, each in all_of.items()}
+
+
+def by_vendor() -> dict[int, list[dt.datetime]]:
+    """When each vendor's rides began, in UTC and in order."""
+    found = {}
+    for ride in sample():
+        found.setdefault(ride["VendorID"], []).append((ride["tpep_pickup_datetime"] - NEW_YORK).replace(tzinfo=dt.UTC))
+    return found

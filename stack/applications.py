@@ -1,0 +1,64 @@
+"""Applications of declared queries on the stack: started and stopped through Airflow, which keeps them running."""
+
+import time
+from collections.abc import Callable
+
+from contracts.queries import load_application, load_queries
+from contracts.run_state import RunState, observe
+from stack.airflow_api import AirflowApi
+from stack.errors import StackError, tail
+from stack.home import Home
+
+START_WITHIN, STOP_WITHIN = 180.0, 60.0
+Say = Callable[[str], None]
+
+
+def state(home: Home, application: str) -> RunState:
+    return observe(home.streams / f"{application}.queries")
+
+
+def start(home: Home, application: str, say: Say) -> None:
+    """Switch on the application's DAG, and wait until its queries run. Raises StackError with what their driver said last."""
+    queries = load_application(application)
+    api, dag = AirflowApi(home), _dag(application)
+    api.unpause(dag)
+    say(f"{dag} is on: Airflow keeps {', '.join(queries)} running")
+    _await(home, application, "running", START_WITHIN, f"see {home.airflow}/dags/{dag}")
+
+
+def stop(home: Home, application: str, say: Say) -> None:
+    """Switch the application's DAG off and end its run: its queries stop between two batches, and go on from there later."""
+    load_application(application)
+    api, dag = AirflowApi(home), _dag(application)
+    api.pause(dag)
+    api.end_active(dag)
+    if state(home, application).lives:
+        say(f"{dag} is off; its driver ends")
+        _await(home, application, "stopped", STOP_WITHIN, f"kill pid {state(home, application).pid}")
+
+
+def listed(home: Home) -> list[tuple[str, str, str, str, str]]:
+    """(query, application, its state, what it reads, what it writes) of every declared query."""
+    return [
+        (
+            name,
+            query.application,
+            state(home, query.application).state if (home.streams / f"{query.application}.queries").exists() else "never started",
+            ", ".join(sorted({each.topic for each in query.inputs.values()})),
+            ", ".join(each.topic for each in query.outputs),
+        )
+        for name, query in load_queries().items()
+    ]
+
+
+def _dag(application: str) -> str:
+    return f"supervise_queries.{application}"
+
+
+def _await(home: Home, application: str, wanted: str, seconds: float, remedy: str) -> None:
+    deadline = time.monotonic() + seconds
+    while (seen := state(home, application)).state != wanted:
+        if time.monotonic() > deadline:
+            what = f"{seen.name} is {seen.state} after {seconds:.0f} s; its log ends:\n{tail(seen.log)}"
+            raise StackError(what, log=seen.log, remedy=remedy)
+        time.sleep(0.3)

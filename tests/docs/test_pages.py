@@ -1,0 +1,106 @@
+"""The pages in docs/ show what one types and what one sees; here it is typed, and seen.
+
+Of a page with a block of ```console all is typed, into one shell: blocks of ```bash whole, and in ```console each line that
+begins with `$ `, with the lines after it that begin with `> `. What follows up to the next is what comes out, where `...` stands
+for anything, as in Python's doctests. The shell finds a stack that runs.
+"""
+
+import doctest
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from stack import lifecycle
+from stack.home import ROOT, Home
+
+PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if "```console" in page.read_text())
+MARK = "<<<typed>>>"
+EXACT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass
+class Typed:
+    line: int
+    command: str
+    shown: str | None  # None: the page does not say
+
+
+def typed(page: Path) -> Iterator[Typed]:
+    found, block = None, None
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        if line.startswith("```"):
+            block = line[3:] if block is None else None
+            if block == "bash":
+                found = Typed(number + 1, "", None)
+                yield found
+            continue
+        if block == "bash":
+            found.command += line + "\n"
+        elif block == "console" and line.startswith("$ "):
+            found = Typed(number, line[2:], "")
+            yield found
+        elif block == "console" and (line + " ").startswith("> "):
+            found.command += "\n" + line[2:]
+        elif block == "console":
+            found.shown += line + "\n"
+
+
+class Shell:
+    """One bash, so that variables stay; its commands' errors come out with their output."""
+
+    def __init__(self, home: Path, folder: Path):
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        own = {"PATH": path, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder), "COLUMNS": "300", "SUNDIAL_HOME": str(home)}
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("SUNDIAL_")}
+        self._bash = subprocess.Popen(
+            ["bash"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            text=True,
+            cwd=ROOT,
+            env=clean | own,
+        )
+
+    def says(self, command: str) -> str:
+        self._bash.stdin.write(f"{{ {command}\n}} </dev/null\necho '{MARK}'\n")
+        self._bash.stdin.flush()
+        found = ""
+        for line in self._bash.stdout:
+            if line.endswith(f"{MARK}\n"):
+                return found + line.removesuffix(f"{MARK}\n")
+            found += line
+        raise AssertionError(f"the shell ended: {found}")
+
+    def end(self) -> None:
+        """With all that still runs in it; what the stack started is in sessions of its own."""
+        os.killpg(self._bash.pid, signal.SIGKILL)
+        self._bash.wait()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_one_sees_what_the_page_shows(page, platform_stack, tmp_path):
+    shell, checker = Shell(platform_stack.path, tmp_path), doctest.OutputChecker()
+    try:
+        for each in list(typed(page)):
+            got = re.sub(r"\x1b\[[0-9;]*m", "", shell.says(each.command))
+            seen = each.shown is None or checker.check_output(each.shown, got, EXACT)
+            assert seen, f"{page.name}:{each.line}: {each.command}\nshould show\n{each.shown}\nbut shows\n{got}"
+    finally:
+        shell.end()
+        for home in (Home(folder) for folder in tmp_path.iterdir()):
+            if home.exists():
+                lifecycle.down(home, print)
+
+
+def test_pages_are_typed():
+    assert [page.name for page in PAGES] == ["delivery.md", "metrics.md", "schemas.md"]
