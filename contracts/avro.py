@@ -89,7 +89,7 @@ def latest(record: str) -> dict:
     return json.loads(text(record))
 
 
-def schema(record: str, version: int | None) -> dict:
+def schema(record: str, version: int | None = None) -> dict:
     """A version of a record's schema, as parsed JSON; the newest if none is named."""
     return latest(record) if version is None else json.loads(text(record, version))
 

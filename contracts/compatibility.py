@@ -38,7 +38,6 @@ class Obstacle:
 
     field: str
     why: str
-    silent: bool = False  # Avro reads it all the same, and gets something else
 
     def __str__(self) -> str:
         return f"{self.field or 'the record'}: {self.why}"
@@ -60,20 +59,21 @@ def allowed(new: Version, earlier: Sequence[Version]) -> list[Level]:
 def obstacles(reader: Version, writer: Version) -> list[Obstacle]:
     """What keeps readers of one version from reading the records of another; none if nothing does."""
     return [
-        Obstacle(field, why.format(reader=f"readers of {reader.name}", writer=f"records of {writer.name}"), silent)
-        for field, why, silent in _between(reader.parsed, writer.parsed, "", set())
+        Obstacle(field, why.format(reader=f"readers of {reader.name}", writer=f"records of {writer.name}"))
+        for field, why in _between(reader.parsed, writer.parsed, "", set())
     ]
 
 
-def _between(reader: Schema, writer: Schema, path: str, seen: set) -> Iterator[tuple[str, str, bool]]:
+def _between(reader: Schema, writer: Schema, path: str, seen: set) -> Iterator[tuple[str, str]]:
     for branch in _branches(writer):
         counterpart = _counterpart(reader, branch)
+        if counterpart is None:
+            yield from _leaf(reader, branch, path, "may hold" if writer.type == "union" else "hold")
+            continue
         if (id(counterpart), id(branch)) in seen:  # a record within itself
             continue
         seen.add((id(counterpart), id(branch)))
-        if counterpart is None:
-            yield from _leaf(reader, branch, path, "may hold" if writer.type == "union" else "hold")
-        elif branch.type == "record":
+        if branch.type == "record":
             yield from _fields(counterpart, branch, path, seen)
         elif branch.type == "array":
             yield from _between(counterpart.items, branch.items, f"{path}[]", seen)
@@ -81,14 +81,14 @@ def _between(reader: Schema, writer: Schema, path: str, seen: set) -> Iterator[t
             yield from _between(counterpart.values, branch.values, f"{path}{{}}", seen)
 
 
-def _fields(reader: Schema, writer: Schema, path: str, seen: set) -> Iterator[tuple[str, str, bool]]:
+def _fields(reader: Schema, writer: Schema, path: str, seen: set) -> Iterator[tuple[str, str]]:
     for field in reader.fields:
         at = f"{path}.{field.name}".lstrip(".")
         theirs = lookup_writer_field(writer, field)
         if theirs is not None:
             yield from _between(field.type, theirs.type, at, seen)
         elif not field.has_default:
-            yield at, "{reader} need it (it has no default there), and {writer} have none", False
+            yield at, "{reader} need it (it has no default there), and {writer} have none"
 
 
 def _counterpart(reader: Schema, writer: Schema) -> Schema | None:
@@ -99,17 +99,17 @@ def _counterpart(reader: Schema, writer: Schema) -> Schema | None:
     return next((branch for branch in same if writer.type != "record" or schema_name_equals(branch, writer)), None)
 
 
-def _leaf(reader: Schema, writer: Schema, path: str, hold: str) -> Iterator[tuple[str, str, bool]]:
+def _leaf(reader: Schema, writer: Schema, path: str, hold: str) -> Iterator[tuple[str, str]]:
     verdict = ReaderWriterCompatibilityChecker().get_compatibility(reader, writer)
     if verdict.compatibility is SchemaCompatibilityType.compatible:
         unlike = [_logical(branch) for branch in _branches(reader) if branch.type == writer.type]
         if _logical(writer) and unlike and unlike[0] and unlike[0] != _logical(writer):
-            yield path, f"{{writer}} {hold} {said(writer)}, which {{reader}} take for {said(reader)}: Avro does not convert", True
+            yield path, f"{{writer}} {hold} {said(writer)}, which {{reader}} take for {said(reader)}: Avro does not convert"
     elif reader.type == writer.type == "enum" and schema_name_equals(reader, writer):
         unknown = ", ".join(symbol for symbol in writer.symbols if symbol not in reader.symbols)
-        yield path, f"{{writer}} may hold {unknown}, which {{reader}} do not know and have no default for", False
+        yield path, f"{{writer}} may hold {unknown}, which {{reader}} do not know and have no default for"
     else:
-        yield path, f"{{writer}} {hold} {said(writer)}, {{reader}} take {said(reader)}", False
+        yield path, f"{{writer}} {hold} {said(writer)}, {{reader}} take {said(reader)}"
 
 
 def changes(old: Version, new: Version) -> list[tuple[str, str]]:

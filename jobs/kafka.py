@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import httpx2  # what confluent-kafka's registry client speaks, and raises where nobody answers
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from pyspark.sql import DataFrame, SparkSession
 
@@ -58,10 +58,14 @@ class Registry:
         refused = (writers.refused or frozenset()) | (frozenset() if known else {schema_id})
         return replace(found, refused=None if len(refused) > MOST_REFUSED else refused)
 
-    def id_of(self, subject: str, schema: str) -> int:
-        """What the registry calls a schema of a subject, which need not be its newest."""
-        with self._asked(subject):
-            return self._client.lookup_schema(subject, Schema(schema, "AVRO")).schema_id
+    def id_of(self, subject: str, schema: dict) -> int:
+        """What the registry calls a schema of a subject, which need not be its newest. Raises JobError where it has none."""
+        for schema_id, text in self.writers(subject).schemas:
+            if json.loads(text) == schema:
+                return schema_id
+        raise JobError(
+            f"registry {self._url}, subject {subject}: lacks what is declared; `sundial schemas register` registers it"
+        )
 
     @contextmanager
     def _asked(self, subject: str) -> Iterator[None]:

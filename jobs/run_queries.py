@@ -160,7 +160,7 @@ class Running:
         return rows.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in self._declared.outputs})
 
     def _schema_id(self, output: Output) -> int:
-        return self._registry.id_of(avro.subject(output.topic), avro.text(output.record, output.version))
+        return self._registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))
 
     def _read(self, session: SparkSession, topic: str) -> DataFrame:
         return kafka.read_stream(session, self._platform, topic, begin="earliest", most_per_batch=self._declared.most_per_batch)

@@ -145,7 +145,7 @@ def planned(platform: Platform, feed: Feed, registry: kafka.Registry) -> Plan:
         baseline_version=lake.baseline(platform, feed).version(),
         day_types=_day_types_near(feed),
         writers=registry.writers(avro.subject(feed.topic)),
-        output_ids=tuple((record, registry.id_of(avro.subject(topic), avro.text(record))) for record, topic in records.items()),
+        output_ids=tuple((record, registry.id_of(avro.subject(topic), avro.latest(record))) for record, topic in records.items()),
     )
 
 

@@ -6,6 +6,7 @@ Kafka answers what a group has committed, but not when; that is read from the to
 
 import datetime as dt
 import struct
+import time
 from collections.abc import Iterator
 
 from confluent_kafka import (
@@ -37,8 +38,7 @@ def report(bootstrap: str, access: KafkaAccess, topic: str) -> dict:
     if topic not in known:
         raise StackError(f"no topic {topic} at {bootstrap}", remedy="`sundial topics` names the declared ones")
     ends = _ends(client, [TopicPartition(topic, number) for number in known[topic].partitions])
-    commits = last_commits(bootstrap, access, topic, len(known[COMMITS].partitions)) if COMMITS in known else {}
-    groups = list(_groups(client, topic, ends, commits))
+    groups = list(_groups(client, topic, ends, last_commits(bootstrap, access, topic)))
     attached = any(group["members"] for group in groups)
     last = max((group["last_commit"] for group in groups if group["last_commit"]), default=None)
     return {
@@ -108,10 +108,10 @@ def _offsets_kept_hours(client: AdminClient) -> float:
     return int(asked.result()["offsets.retention.minutes"].value) / 60
 
 
-def last_commits(bootstrap: str, access: KafkaAccess, topic: str, partitions: int) -> dict[str, dt.datetime]:
+def last_commits(bootstrap: str, access: KafkaAccess, topic: str) -> dict[str, dt.datetime]:
     """When each group last committed an offset of a topic that Kafka still keeps. Raises StackError if that is hidden."""
     found: dict[tuple[str, int], dt.datetime] = {}
-    for message in _everything(bootstrap, access, partitions):
+    for message in _everything(bootstrap, access):
         commit = _commit(message.key())
         if not commit or commit[1] != topic:
             continue
@@ -123,8 +123,8 @@ def last_commits(bootstrap: str, access: KafkaAccess, topic: str, partitions: in
     return {group: max(at for (name, _), at in found.items() if name == group) for group, _ in found}
 
 
-def _everything(bootstrap: str, access: KafkaAccess, partitions: int) -> Iterator[Message]:
-    """All records that the topic of commits holds now."""
+def _everything(bootstrap: str, access: KafkaAccess) -> Iterator[Message]:
+    """All records that the topic of commits holds now; none where no group has ever committed, as it does not exist yet."""
     options = {
         "group.id": "sundial-readers",
         "enable.auto.commit": False,
@@ -132,24 +132,32 @@ def _everything(bootstrap: str, access: KafkaAccess, partitions: int) -> Iterato
         "fetch.queue.backoff.ms": 5,
     }
     consumer = Consumer(access.client_options(bootstrap) | options)
-    unfinished = set(range(partitions))
     try:
+        there = consumer.list_topics(COMMITS, timeout=WAIT).topics[COMMITS]
+        _refuse_hidden(there.error)
+        unfinished = set(there.partitions)
         consumer.assign([TopicPartition(COMMITS, number, OFFSET_BEGINNING) for number in unfinished])
+        heard = time.monotonic()
         while unfinished:
-            messages = consumer.consume(10_000, timeout=WAIT)
-            if not messages:
+            messages = consumer.consume(10_000, timeout=0.2)
+            heard = time.monotonic() if messages else heard
+            if time.monotonic() - heard > WAIT:
                 raise StackError(f"{COMMITS} at {bootstrap} does not go on after {WAIT:.0f} s")
             for message in messages:
                 if not message.error():
                     yield message
                 elif message.error().code() == KafkaError._PARTITION_EOF:
                     unfinished.discard(message.partition())
-                elif message.error().code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                    raise StackError(f"when groups committed is in {COMMITS}", remedy="ask as a user who may read that topic")
                 else:
+                    _refuse_hidden(message.error())
                     raise KafkaException(message.error())
     finally:
         consumer.close()
+
+
+def _refuse_hidden(error: KafkaError | None) -> None:
+    if error and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        raise StackError(f"when groups have committed stands in {COMMITS}", remedy="ask as a user who may read that topic")
 
 
 def _commit(key: bytes | None) -> tuple[str, str, int] | None:

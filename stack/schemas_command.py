@@ -64,7 +64,7 @@ def _versions(home: Home, what: str) -> tuple[list[Version], Level]:
     if (SCHEMAS / "avro" / what).is_dir():
         files = avro.versions(what)
         return [Version(file.stem, json.loads(file.read_text())) for file in files], avro.contract(what).compatibility
-    there = schemas.registered(SchemaRegistryClient({"url": registry_of(home)}), what)
+    there = list(schemas.registered(SchemaRegistryClient({"url": registry_of(home)}), what).values())
     declared = schemas.wanted(topics.declared()).get(what)
     if not there and not declared:
         raise StackError(f"no record in schemas/avro and no subject in the registry is named {what!r}")

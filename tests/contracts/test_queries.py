@@ -61,6 +61,7 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
     declare(tmp_path, "twice", outputs=[LOW, LOW])
     declare(tmp_path, "loop", outputs=[LOW | {"topic": "rides"}])
     declare(tmp_path, "output", outputs=[LOW | {"record": "nope"}])
+    declare(tmp_path, "version", outputs=[LOW | {"version": 9}])
     declare(tmp_path, "none", outputs=[])
     (tmp_path / "text.yaml").write_text("name: [")
     with pytest.raises(DeclarationError) as error:
@@ -87,6 +88,7 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
         ' in "<unicode string>", line 1, column 8: name: [ ^',
         "trigger.yaml: trigger: String should match pattern '^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$'",
         "twice.yaml: declaration: two outputs to topic rides.low",
+        "version.yaml: outputs.0.version: no schemas/avro/taxi_ride/v9.avsc",
     ]
 
 
@@ -123,6 +125,11 @@ def test_topics_follow_from_the_declarations_and_each_has_dead_letters():
     }
     assert avro.subjects(found["rides"]) == {"rides-value": "taxi_ride", "rides-key": "taxi_ride_key"}
     assert avro.subjects(found["rides.dead-letter"]) == {}
+
+
+def test_the_topic_of_an_output_that_names_a_version_keeps_to_it():
+    found = {topic.name: topic.version for topic in query_topics([query(outputs=[LOW | {"version": 1}])])}
+    assert found == {"rides": None, "rides.dead-letter": None, "rides.low": 1, "rides.low.dead-letter": None}
 
 
 def test_a_topic_may_be_a_table_that_is_kept_for_ever():

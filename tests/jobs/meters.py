@@ -10,7 +10,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 AT = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 def first(meter: str, watt_hours: int, district: str = "north") -> dict:

@@ -17,7 +17,8 @@ from contracts import avro
 from contracts.avro import Level
 from contracts.declarations import Topic, dead_letter_topic
 from contracts.queries import load_queries, query_topics
-from jobs import run_queries
+from jobs import kafka, run_queries
+from jobs.settings import JobError
 from stack import schemas, topics
 from tests.jobs.meters import AT, Billing, Meters, first, second
 
@@ -57,6 +58,15 @@ def test_where_a_level_is_full_old_and_new_producers_and_consumers_go_together_i
         first("m-2", 20) | {"Source": "remote"},
         first("m-1", 30) | {"Source": "manual"},
     ]
+
+
+def test_what_is_written_bears_the_id_of_the_contract_that_it_was_written_with_not_of_the_newest(live_platform, broker):
+    subject = f"ids-{uuid.uuid4().hex[:8]}-value"
+    client, registry = SchemaRegistryClient({"url": broker.registry}), kafka.Registry(live_platform)
+    ids = [schemas.register_one(client, subject, schema, Level.BACKWARD) for schema in (V1, V2)]
+    assert [registry.id_of(subject, avro.schema("meter_reading", version)) for version in (1, 2)] == ids
+    with pytest.raises(JobError, match=f"subject {subject}: lacks what is declared; `sundial schemas register`"):
+        registry.id_of(subject, avro.latest("taxi_ride"))
 
 
 class Converter:
@@ -117,6 +127,7 @@ def test_a_converter_serves_old_consumers_while_old_and_new_producers_write(conv
         first("m-2", 40, "west"),
     ]
     assert [message.key() for message in messages] == [b"m-1", b"m-2", b"m-2"]
+    assert SchemaRegistryClient({"url": broker.registry}).get_versions(avro.subject(converter.old_topic)) == [1]
     (letter,) = consumers(dead_letter_topic(converter.old_topic), V1).messages(1)
     assert dict(letter.headers())["reason"] == b"null where meter_reading wants a value: WattHours"
     assert json.loads(letter.value())["Meter"] == "m-3"

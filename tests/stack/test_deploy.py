@@ -5,8 +5,10 @@ import uuid
 
 import pytest
 from confluent_kafka.admin import ConfigResource, ResourceType
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry import ConfigCompatibilityLevel, Schema, SchemaRegistryClient, ServerConfig
+from confluent_kafka.schema_registry.error import SchemaRegistryError
 
+from contracts.avro import Level
 from contracts.declarations import Topic
 from contracts.feeds import Feed
 from stack import kafka, schemas, topics
@@ -97,17 +99,22 @@ def test_contracts_are_registered_once_under_their_topics_with_full_compatibilit
 OTHER = {"type": "record", "name": "service_use_record", "namespace": "sundial", "fields": [{"name": "Colour", "type": "string"}]}
 
 
-def test_an_incompatible_schema_is_refused_by_subject_with_the_registrys_reasons(broker):
+def test_an_incompatible_schema_is_refused_by_subject_and_field(broker):
     declared = feed()
     schemas.register(broker.registry, declared.topics)
     client = SchemaRegistryClient({"url": broker.registry})
     subject = f"{declared.name}-value"
     with pytest.raises(StackError) as failure:
-        schemas.register_one(client, broker.registry, subject, json.dumps(OTHER))
-    message = str(failure.value)
-    assert message.startswith(f"{subject}: the registry refuses an incompatible schema (FULL)")
-    assert "Colour at /fields/0" in message
-    assert failure.value.__cause__.http_status_code == 409
+        schemas.register_one(client, subject, json.dumps(OTHER), Level.FULL)
+    assert failure.value.what.splitlines() == [
+        f"{subject}: the new version is refused as incompatible (FULL):",
+        "  Colour: readers of the new version need it (it has no default there), and records of version 1 have none",
+        "  Timestamp: readers of version 1 need it (it has no default there), and records of the new version have none",
+        "  Value: readers of version 1 need it (it has no default there), and records of the new version have none",
+    ]
+    with pytest.raises(SchemaRegistryError, match="Colour at /fields/0") as registrys:
+        client.register_schema(subject, Schema(json.dumps(OTHER), "AVRO"))
+    assert registrys.value.http_status_code == 409
     assert client.get_versions(subject) == [1]
 
 
@@ -118,7 +125,7 @@ def test_a_compatible_version_is_taken(broker):
     subject = f"{declared.name}-value"
     grown = json.loads(client.get_latest_version(subject).schema.schema_str)
     grown["fields"].append({"name": "Region", "type": ["null", "string"], "default": None})
-    schemas.register_one(client, broker.registry, subject, json.dumps(grown))
+    schemas.register_one(client, subject, json.dumps(grown), Level.FULL)
     assert client.get_versions(subject) == [1, 2]
     assert (
         schemas.register(broker.registry, declared.topics)[subject]
@@ -131,5 +138,5 @@ def test_a_check_names_what_the_registry_would_refuse(broker):
     subject = f"{declared.name}-value"
     client = SchemaRegistryClient({"url": broker.registry})
     client.register_schema(subject, Schema(json.dumps(OTHER), "AVRO"))
-    client.set_config(subject, schemas.ServerConfig(compatibility=schemas.COMPATIBILITY))
+    client.set_config(subject, ServerConfig(compatibility=ConfigCompatibilityLevel.FULL))
     assert list(schemas.incompatible(broker.registry, declared.topics)) == [subject]

@@ -79,6 +79,8 @@ def test_commits_of_other_topics_are_not_this_ones(broker, topic):
     reader.commit(asynchronous=False)
     reader.close()
     assert readers.report(broker.kafka, PLAIN, other)["groups"] == []
+    assert readers.last_commits(broker.kafka, PLAIN, other) == {}
+    assert list(readers.last_commits(broker.kafka, PLAIN, topic)) == [f"group-{other}"]
 
 
 def test_a_topic_that_is_not_there_is_named(broker):

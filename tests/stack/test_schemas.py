@@ -81,6 +81,14 @@ def test_another_unit_is_refused_although_the_registry_would_take_it(broker, cli
     assert client.get_versions(subject) == [1]
 
 
+def test_a_schema_written_otherwise_is_the_same_one_and_an_alias_alone_is_another(client, subject):
+    number = schemas.register_one(client, subject, DEFAULTED, Level.FULL)
+    assert schemas.register_one(client, subject, json.dumps(json.loads(DEFAULTED), indent=2) + "\n", Level.FULL) == number
+    aliased = DEFAULTED.replace('"name": "Zone"', '"name": "Zone", "aliases": ["District"]')
+    assert schemas.register_one(client, subject, aliased, Level.FULL) != number
+    assert client.get_versions(subject) == [1, 2]
+
+
 @pytest.fixture
 def declared(tmp_path, monkeypatch):
     """declared(level, *schemas): a topic of a contract `reading` that is declared so."""
@@ -106,7 +114,7 @@ def test_the_level_is_the_contracts_and_may_be_changed_with_a_new_version(broker
     declared("FULL", PLAIN, NEEDED)
     refused = {subject: f"v2 (FULL):\n  {V1_ZONELESS.replace('the new version', 'v2')}"}
     assert schemas.incompatible(broker.registry, [topic]) == refused
-    with pytest.raises(StackError, match=r"v2 is refused as incompatible \(FULL\):\n  Zone: .*contract.yaml"):
+    with pytest.raises(StackError, match=r"(?s)v2 is refused as incompatible \(FULL\):\n  Zone: .*contract.yaml"):
         schemas.register(broker.registry, [topic])
     declared("FORWARD", PLAIN, NEEDED)
     assert schemas.incompatible(broker.registry, [topic]) == {}
