@@ -74,7 +74,7 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
         "file.yaml: name: is 'other', must be the file's name 'file'",
         "file.yaml: inputs.rides.record: no schemas/avro/nope/v1.avsc",
         "key.yaml: inputs.rides.key.record: no schemas/avro/no_key/v1.avsc",
-        "key.yaml: inputs.rides: two columns are named 'vendorid' (fields, key, RowTime, _kafka)",
+        "key.yaml: inputs.rides: two columns are named 'vendorid' (fields, key, RowTime, RowOffset, _kafka)",
         "lateness.yaml: inputs.rides.lateness: String should match pattern"
         " '^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$'",
         "loop.yaml: declaration: topic rides is both read and written",
