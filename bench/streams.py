@@ -151,20 +151,19 @@ def rising(name: str, job: Job, options: argparse.Namespace, results: dict) -> S
 
 
 def steady(name: str, options: argparse.Namespace, rate: int, results: dict) -> None:
-    """Memory, state and lag of the summaries over minutes at one rate."""
-    memory, lags, others = [], [], Others()
+    """Memory, state and lag of the summaries over minutes at one rate; the first minute is for the start."""
+    looks, others = [], Others()
     with bench(name, SUMMARIES, options.speed) as at:
         at.load.rate, begin = rate, time.monotonic()
         while (age := time.monotonic() - begin) < 60 * options.minutes:
-            memory.append((age, at.system.rss_mb()))
-            lags.append(at.system.lag())
+            looks.append((age, at.system.rss_mb(), at.system.lag()))
             time.sleep(5)
         sent, state = at.load.sent / age, at.system.state_mb()
         busy = others.cores()
         missing = at.finish()
-    warm = [mb for age, mb in memory if age >= min(60, 30 * options.minutes)]
+    warm, lags = zip(*[look[1:] for look in looks if look[0] >= min(60, 30 * options.minutes)], strict=True)
     results["steady_events_per_s", "events/s"] = [sent]
-    results["rss_mb_start", "MB"] = warm[:1]
+    results["rss_mb_start", "MB"] = [warm[0]]
     results["rss_mb_end", "MB"] = [statistics.median(warm[-5:])]
     results["rss_mb_max", "MB"] = [max(warm)]
     results["state_mb_end", "MB"] = [state]
