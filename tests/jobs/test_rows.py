@@ -65,11 +65,25 @@ def test_a_row_has_the_fields_of_its_contract_its_key_and_its_event_time(spark):
     made = query(**EVENT)
     first, second = decoded(spark, made, (vendor(), ride()), (vendor(), ride(V2, 8, VendorID=2, app="x"))).collect()
     assert (first.Error, second.Error) == (None, None)
-    assert list(first.Row.asDict()) == [*RIDE, "RideKey", "RowTime"]
+    assert list(first.Row.asDict()) == [*RIDE, "RideKey", "RowTime", "RowOffset"]
     assert first.Row.tpep_pickup_datetime == PICKUP
     assert (first.Row.total_amount, first.Row.RideKey.VendorID) == (9.3, 1)
     assert first.Row.RowTime == PICKUP + dt.timedelta(hours=4)  # New York's summer time
-    assert second.Row.VendorID == 2
+    assert (second.Row.VendorID, first.Row.RowOffset, second.Row.RowOffset) == (2, 0, 1)
+
+
+def test_a_record_that_is_not_valid_says_which_condition_it_breaks(spark):
+    made = query(valid="total_amount > 0 AND VendorID < 9")
+    good, bad, unknown = decoded(
+        spark,
+        made,
+        (vendor(), ride()),
+        (vendor(), ride(total_amount=-1.0)),
+        (vendor(), ride(total_amount=float("nan"), VendorID=9)),
+    ).collect()
+    assert (good.Error, good.Row is None) == (None, False)
+    assert {bad.Error, unknown.Error} == {"not valid: total_amount > 0 AND VendorID < 9"}
+    assert (bad.Row, unknown.Row) == (None, None)
 
 
 def test_broker_time_is_kafkas_own_and_a_key_without_a_contract_is_text(spark):
