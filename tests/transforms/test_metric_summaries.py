@@ -35,6 +35,7 @@ class Query:
     def __init__(self, corrections: bool = True):
         self.tester = TwsTester(_Summaries(LATENESS, corrections))
         self.offset, self.kept, self.late, self.revisions = 0, {}, [], defaultdict(list)
+        self.late_cells = set()
 
     def batch(self, *events: dict) -> None:
         rows = pd.DataFrame([each | {"Offset": self.offset + n} for n, each in enumerate(events)])
@@ -45,6 +46,7 @@ class Query:
                 self.kept[place] = row
                 self.revisions[place].append(row["Revision"])
             else:
+                self.late_cells |= {row[name] for name in ("Bins", "Counts")}
                 self.late.append((row["Key"], row["Id"], int(row["Timestamp"]), row["Value"]))
 
     def state(self) -> list[int]:
@@ -122,6 +124,7 @@ def test_an_event_within_the_lateness_changes_its_window_and_one_beyond_it_is_to
     query.batch(event(0, 4, WINDOW + LATENESS, 4.0))
     query.batch(event(0, 5, 3 * MINUTE, 5.0), event(0, 6, WINDOW, 6.0))
     assert query.late == [(KEYS[0], "e5", 3 * MINUTE, 5.0)]
+    assert query.late_cells == {None}, "Arrow takes no NaN for a list"
     assert_as(query.kept[KEYS[0], 0], [1.0, 3.0])
     assert_as(query.kept[KEYS[0], WINDOW], [6.0])
 

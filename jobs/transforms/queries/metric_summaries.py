@@ -171,7 +171,8 @@ class _Summaries(StatefulProcessor):
 
 def _too_late(came: pa.Table) -> pd.DataFrame:
     rows = came.select(["Key", "Id", "At", "Value"]).rename_columns({"At": "Timestamp"}).to_pandas()
-    return rows.reindex(columns=[field.split()[0] for field in RESULT.split(",")])
+    names = [field.split()[0] for field in RESULT.split(",")]
+    return rows.assign(**dict.fromkeys(name for name in names if name not in rows))[names]  # None, as a list can't be NaN
 
 
 def _last_of_each(logs: list[pa.Table]) -> pa.Table:
