@@ -96,14 +96,6 @@ class Cluster:
         quiet = {"log_level": 0, "group.id": uuid.uuid4().hex, "enable.auto.commit": False, "fetch.queue.backoff.ms": 5}
         return Consumer({"bootstrap.servers": self.home.kafka, "auto.offset.reset": "earliest"} | quiet | options)
 
-    def committed(self, topic: str, group: str) -> dict[int, int]:
-        """A group's place in each partition."""
-        reader = self.consumer(**{"group.id": group})
-        asked = [TopicPartition(topic, number) for number in self.partitions(topic)]
-        found = {each.partition: each.offset for each in reader.committed(asked, timeout=20)}
-        reader.close()
-        return found
-
     def messages(self, topic: str, **options) -> list[Message]:
         """All that a reader is given now, up to the end that is shown to it."""
         consumer, found = self.consumer(**({"enable.partition.eof": True} | options)), []

@@ -67,37 +67,6 @@ def written_all_along(cluster: Cluster, topic: str) -> Iterator[Writer]:
     writer.join(60)
 
 
-def test_a_member_joins_and_is_killed_and_each_record_is_handled_at_least_once(cluster):
-    topic = cluster.topic(PARTITIONS)
-    stays, members = Member(cluster, topic), []
-    members.append(stays)
-    try:
-        with written_all_along(cluster, topic) as writer:
-            until(lambda: stays.holds() == {0, 1, 2, 3}, "the first member has all partitions")
-            killed = Member(cluster, topic)
-            members.append(killed)
-            until(lambda: len(killed.holds()) == 2 and len(stays.holds()) == 2, "each has two")
-            until(lambda: len(killed.each("handled")) > 55, "the second handles its share")
-            moved = killed.holds()
-            killed.end(kill=True)
-            committed = cluster.committed(topic, group=topic)
-            took = until(lambda: stays.holds() == {0, 1, 2, 3}, "the first takes over")
-            print(f"taken over after {took:.1f} s")
-        until(lambda: set(range(writer.written)) <= set(stays.each("handled") + killed.each("handled")), "all is handled")
-    finally:
-        for member in members:
-            member.end(kill=False)
-    assert stays.each("revoked")[0] != [0, 1, 2, 3], "cooperative: it goes on with what it keeps"
-    assert set(stays.each("revoked")[0]) == moved
-    times = Counter(stays.each("handled") + killed.each("handled"))
-    again = {value for value, count in times.items() if count > 1}
-    uncommitted = {
-        line["handled"] for line in killed.told if "handled" in line and line["offset"] >= committed[line["partition"]]
-    }
-    assert again == uncommitted, "handled again is what the killed one had done and not committed, and nothing else"
-    assert max(times.values()) <= 2
-
-
 def test_a_member_that_leaves_hands_over_at_once_and_nothing_is_handled_twice(cluster):
     topic = cluster.topic(PARTITIONS)
     members = [Member(cluster, topic), Member(cluster, topic)]

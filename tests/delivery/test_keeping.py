@@ -30,7 +30,7 @@ def _set(cluster: Cluster, name: str, value: str, default: str) -> Iterator[None
 
 def test_compaction_keeps_the_last_value_of_each_key_and_a_tombstone_removes_it(cluster, eager_cleaner):
     topic = cluster.topic(
-        leader=1, cleanup_policy="compact", segment_ms=200, min_cleanable_dirty_ratio=0.001, delete_retention_ms=1000
+        leader=1, cleanup_policy="compact", segment_ms=200, min_cleanable_dirty_ratio=0.001, delete_retention_ms=5000
     )
 
     def put(key: str, value: str | None) -> None:
