@@ -28,37 +28,6 @@ def _set(cluster: Cluster, name: str, value: str, default: str) -> Iterator[None
             yield
 
 
-def test_compaction_keeps_the_last_value_of_each_key_and_a_tombstone_removes_it(cluster, eager_cleaner):
-    topic = cluster.topic(
-        leader=1, cleanup_policy="compact", segment_ms=200, min_cleanable_dirty_ratio=0.001, delete_retention_ms=5000
-    )
-
-    def put(key: str, value: str | None) -> None:
-        cluster.put(topic, key, value)
-
-    def log() -> list[tuple[str, str | None]]:
-        put("clock", str(time.time()))  # a segment that is written is not compacted: this ends it
-        found = [(message.key().decode(), message.value()) for message in cluster.messages(topic)]
-        return [(key, value and value.decode()) for key, value in found if key != "clock"]
-
-    put("a", "1")
-    put("b", "1")
-    put("a", "2")
-    put("c", "1")
-    put("b", None)
-    seen = []
-
-    def compacted() -> bool:
-        if (now := log()) not in seen:
-            seen.append(now)
-        return now == [("a", "2"), ("c", "1")]
-
-    until(compacted, "the tombstone is gone too")
-    assert [("a", "2"), ("c", "1"), ("b", None)] in seen, "for a while readers see that the key was removed"
-    end = cluster.messages(topic)[-1].offset()
-    assert end >= 5, "offsets stay what they were"
-
-
 def test_retention_deletes_old_segments_and_a_reader_whose_place_is_gone_is_told_or_jumps(cluster):
     topic = cluster.topic(leader=1, retention_ms=1000, segment_ms=500)
     cluster.write(topic, [str(number) for number in range(10)])
