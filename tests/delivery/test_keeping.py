@@ -1,31 +1,11 @@
-"""What a topic forgets: old segments by retention, older records of a key by compaction, a key for good by a tombstone."""
+"""What a topic forgets by retention, and what becomes of a reader whose place was there."""
 
 import time
-from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from stack import kafka
-from tests.delivery.cluster import Cluster, until
-
-
-@pytest.fixture
-def eager_cleaner(cluster) -> Iterator[None]:
-    """Brokers look for something to compact all the time, not every fifteen seconds."""
-    yield from _set(cluster, "log.cleaner.backoff.ms", "100", "15000")
-
-
-def _set(cluster: Cluster, name: str, value: str, default: str) -> Iterator[None]:
-    client = kafka.admin(cluster.home.kafka)
-    for given in (value, default):
-        entry = ConfigEntry(name, given, incremental_operation=AlterConfigOpType.SET)
-        for broker in cluster.home.brokers:  # one in each call
-            resource = ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[entry])
-            client.incremental_alter_configs([resource])[resource].result(timeout=30)
-        if given == value:
-            yield
+from tests.delivery.cluster import until
 
 
 def test_retention_deletes_old_segments_and_a_reader_whose_place_is_gone_is_told_or_jumps(cluster):
