@@ -100,7 +100,7 @@ def converter(live_platform, broker, run_job, monkeypatch):
     inputs = {alias: each.model_copy(update={"topic": made.topic}) for alias, each in query.inputs.items()}
     outputs = tuple(each.model_copy(update={"topic": made.old_topic}) for each in query.outputs)
     own = query.model_copy(update={"inputs": inputs, "outputs": outputs})
-    monkeypatch.setattr(run_queries, "load_application", lambda _: {own.name: own})
+    monkeypatch.setattr(run_queries, "load_application", lambda *_: {own.name: own})
     topics.deploy(broker.kafka, query_topics([own]))
     schemas.register(broker.registry, query_topics([own]))
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
