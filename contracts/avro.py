@@ -110,6 +110,7 @@ def key_subject(topic: str) -> str:
 
 
 def subjects(topic: Topic) -> dict[str, str]:
-    """The Avro record that each subject of a topic holds. Dead letters are the original bytes, without a schema."""
-    held = {subject(topic.name): topic.record, key_subject(topic.name): topic.key_record}
+    """The Avro record that each subject of a topic holds. Dead letters are the original bytes, without a schema; so is JSON."""
+    record = topic.record if topic.encoding == "avro" else None
+    held = {subject(topic.name): record, key_subject(topic.name): topic.key_record}
     return {name: record for name, record in held.items() if record}

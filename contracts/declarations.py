@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -43,6 +43,7 @@ class Topic:
     record: str | None = None  # contract of its values; None: no schema, as of dead letters
     key_record: str | None = None  # contract of its keys; None: no schema, UTF-8 text
     version: int | None = None  # newest of its record's versions that its values may have; None: the newest there is
+    encoding: Literal["avro", "json", "text"] = "avro"  # of its values; the registry knows of Avro alone
 
 
 def dead_letter_topic(topic: str) -> str:

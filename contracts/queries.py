@@ -30,6 +30,7 @@ QUERIES = SCHEMAS / "queries"
 TRANSFORMS = SCHEMAS.parent / "jobs" / "transforms" / "queries"
 ROW_TIME = "RowTime"  # each input row's time, as the declaration wants it
 ROW_OFFSET = "RowOffset"  # of its record in the topic's partition; a key is always in one partition
+LINE = "Line"  # the column of an input that is text
 ORIGIN = "_kafka"  # where a row came from, while it is decoded
 
 TopicName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,3}$")]
@@ -58,7 +59,8 @@ class Input(Declared):
     RowOffset (BIGINT)."""
 
     topic: TopicName
-    record: AvroName  # contract of the values; what was written with other versions is read as its newest
+    record: AvroName | None = None  # contract of the values; what was written with other versions is read as its newest
+    encoding: Literal["avro", "json", "text"] = "avro"  # of the values; text has no contract and one column, Line
     key: Key | None = None
     time: Literal["event", "broker", "processing"] = "broker"  # what RowTime is: `timestamp`, Kafka's own, or the batch's clock
     timestamp: Expression | None = None  # of event time: Spark SQL over the columns that gives a TIMESTAMP
@@ -72,6 +74,8 @@ class Input(Declared):
     def _timed(self):
         if (self.time == "event") != (self.timestamp is not None):
             raise ValueError("timestamp goes with time: event, and with no other")
+        if (self.encoding == "text") == (self.record is not None):
+            raise ValueError("record names the contract of the values; only encoding: text has none")
         return self
 
     @property
@@ -79,7 +83,8 @@ class Input(Declared):
         """What is asked for if nobody else declares the topic."""
         key_record = self.key.record if self.key else None
         kept = days(self.retention_days or 7)
-        return Topic(self.topic, self.partitions or 2, kept, bool(self.compacted), self.record, key_record)
+        partitions, compacted = self.partitions or 2, bool(self.compacted)
+        return Topic(self.topic, partitions, kept, compacted, self.record, key_record, encoding=self.encoding)
 
 
 class Output(Declared):
@@ -88,6 +93,7 @@ class Output(Declared):
     topic: TopicName
     record: AvroName  # contract of the values; the result must have its fields, by name and type
     version: Annotated[int, Field(ge=1)] | None = None  # of the contract, for readers that know no newer one; null: the newest
+    encoding: Literal["avro", "json"] = "avro"
     key: Expression  # Spark SQL over the result's columns that gives the record's key as text; the same for a row computed again
     when: Expression | None = None  # Spark SQL condition over the result's columns
     compacted: bool = True  # readers see the last row of each key once
@@ -97,7 +103,9 @@ class Output(Declared):
     @property
     def declared_topic(self) -> Topic:
         days_ = days(self.retention_days)
-        return Topic(self.topic, self.partitions, days_, self.compacted, self.record, version=self.version)
+        return Topic(
+            self.topic, self.partitions, days_, self.compacted, self.record, version=self.version, encoding=self.encoding
+        )
 
 
 class Query(Declaration):
@@ -107,9 +115,8 @@ class Query(Declaration):
     inputs: Annotated[dict[Identifier, Input], Field(min_length=1)]
     sql: Select | None = None
     transform: Identifier | None = None  # function of that name in jobs/transforms/queries/<transform>.py
-    parameters: dict[Identifier, bool | int | float | str] = Field(
-        default_factory=dict
-    )  # of the function, by name; of the SQL text, as :name
+    # Of the function, by name; of the SQL text, as :name.
+    parameters: dict[Identifier, bool | int | float | str] = Field(default_factory=dict)
     outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
     mode: Literal["append", "update"] = "append"  # update: a window's row is written with each change, not once it is over
     trigger: Duration = "1 second"  # how often a batch begins
@@ -133,7 +140,7 @@ class Query(Declaration):
         for alias, each in self.inputs.items():
             yield from no_contract(f"inputs.{alias}.record", each.record)
             yield from no_contract(f"inputs.{alias}.key.record", each.key and each.key.record)
-            columns = [*_fields(each.record), *([each.key.column] if each.key else []), ROW_TIME, ROW_OFFSET, ORIGIN]
+            columns = [*_fields(each), *([each.key.column] if each.key else []), ROW_TIME, ROW_OFFSET, ORIGIN]
             for column, times in Counter(column.lower() for column in columns).items():
                 if times > 1:
                     yield f"inputs.{alias}: two columns are named {column!r} (fields, key, {ROW_TIME}, {ROW_OFFSET}, {ORIGIN})"
@@ -144,10 +151,12 @@ class Query(Declaration):
             yield f"transform: no jobs/transforms/queries/{self.transform}.py"
 
 
-def _fields(record: str) -> list[str]:
+def _fields(source: Input) -> list[str]:
     """Of the contract; none where there is no such contract, which is said elsewhere."""
+    if source.record is None:
+        return [LINE]
     try:
-        return [field["name"] for field in avro.latest(record)["fields"]]
+        return [field["name"] for field in avro.latest(source.record)["fields"]]
     except FileNotFoundError:
         return []
 

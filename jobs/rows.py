@@ -3,13 +3,13 @@
 import importlib
 import inspect
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from contracts import avro
 from contracts.declarations import dead_letter_topic
-from contracts.queries import ORIGIN, ROW_OFFSET, ROW_TIME, Input, Output, Query
-from jobs import wire
+from contracts.queries import LINE, ORIGIN, ROW_OFFSET, ROW_TIME, Input, Output, Query
+from jobs import plain, wire
 from jobs.settings import JobError
 from jobs.wire import Writers
 
@@ -29,15 +29,9 @@ def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> Da
     origin = {"key": "Key", "value": "Bytes", "partition": "KafkaPartition", "offset": "KafkaOffset", "timestamp": "At"}
     taken = records.select(*(F.col(theirs).alias(ours) for theirs, ours in origin.items()))
     value, key = F.col("_value"), F.col("_key")
-    read = taken.select(
-        "*",
-        wire.decode("Bytes", source.record, writers[avro.subject(source.topic)]).alias("_value"),
-        _key(source, writers).alias("_key"),
-    )
-    error = F.coalesce(
-        wire.reason("Bytes", value, source.record, writers[avro.subject(source.topic)]), _key_error(source, key, writers)
-    )
-    fields = [field["name"] for field in avro.latest(source.record)["fields"]]
+    decoded, why, fields = _value(records.sparkSession, source, value, writers)
+    read = taken.select("*", decoded.alias("_value"), _key(source, writers).alias("_key"))
+    error = F.coalesce(why, _key_error(source, key, writers))
     columns = [value[field].alias(field) for field in fields]
     if source.key:
         fields, columns = [*fields, source.key.column], [*columns, key.alias(source.key.column)]
@@ -56,7 +50,7 @@ def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> Da
 def records(query: Query, decoded: dict[str, DataFrame], schema_ids: dict[str, int]) -> DataFrame:
     """Kafka records (topic, key, value, headers) of what a query writes: its result, and the dead letters of its inputs.
 
-    decoded: what `decode` makes of each input. schema_ids: registry id of each output topic's values.
+    decoded: what `decode` makes of each input. schema_ids: registry id of the values of each output topic that is Avro.
     """
     written = encode(
         result(query, {alias: _good(rows, query.inputs[alias]) for alias, rows in decoded.items()}), query, schema_ids
@@ -87,10 +81,10 @@ def encode(rows: DataFrame, query: Query, schema_ids: dict[str, int]) -> DataFra
     """A result as Kafka records of the outputs that want its rows. A row that its output's contract does not allow becomes a dead
     letter of that output: the row as JSON, with the reason. Raises JobError where the result has not a contract's columns.
     """
-    return _each(rows, *(_record(rows, query, each, schema_ids[each.topic]) for each in query.outputs))
+    return _each(rows, *(_record(rows, query, each, schema_ids.get(each.topic)) for each in query.outputs))
 
 
-def _record(rows: DataFrame, query: Query, output: Output, schema_id: int) -> Column:
+def _record(rows: DataFrame, query: Query, output: Output, schema_id: int | None) -> Column:
     """The record of a row for one output; null where the output does not want the row."""
     required = _required(rows, query, output)
     key = F.expr(output.key).cast("string")
@@ -101,7 +95,7 @@ def _record(rows: DataFrame, query: Query, output: Output, schema_id: int) -> Co
     good = F.struct(
         F.lit(output.topic).alias("topic"),
         key.cast("binary").alias("key"),
-        wire.encode(output.record, schema_id, output.version).alias("value"),
+        _written(rows.sparkSession, output, schema_id).alias("value"),
         F.lit(None).cast(wire.HEADERS).alias("headers"),
     )
     bad = F.struct(
@@ -112,6 +106,12 @@ def _record(rows: DataFrame, query: Query, output: Output, schema_id: int) -> Co
     )
     chosen = F.when(wrong.isNull(), good).otherwise(bad)
     return F.when(F.expr(output.when), chosen) if output.when else chosen
+
+
+def _written(session: SparkSession, output: Output, schema_id: int | None) -> Column:
+    if output.encoding == "json":
+        return plain.encode_json(wire.row_type(session, output.record, output.version))
+    return wire.encode(output.record, schema_id, output.version)
 
 
 def _required(rows: DataFrame, query: Query, output: Output) -> list[str]:
@@ -149,6 +149,20 @@ def _time(source: Input) -> Column:
         "broker": F.col(ORIGIN)["At"],
         "processing": F.current_timestamp(),
     }[source.time].cast("timestamp")
+
+
+def _value(
+    session: SparkSession, source: Input, decoded: Column, writers: dict[str, Writers]
+) -> tuple[Column, Column, list[str]]:
+    """What decodes the values of an input, why one is none (of the column that holds what was decoded), and their fields."""
+    if source.encoding == "text":
+        return plain.decode_text("Bytes"), plain.text_reason("Bytes"), [LINE]
+    fields = [field["name"] for field in avro.latest(source.record)["fields"]]
+    if source.encoding == "json":
+        columns = wire.row_type(session, source.record)
+        return plain.decode_json("Bytes", columns), plain.json_reason("Bytes", decoded, columns), fields
+    known = writers[avro.subject(source.topic)]
+    return wire.decode("Bytes", source.record, known), wire.reason("Bytes", decoded, source.record, known), fields
 
 
 def _invalid(source: Input) -> Column:

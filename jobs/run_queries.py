@@ -157,7 +157,8 @@ class Running:
             alias: rows.decode(self._read(session, each.topic), each, self._writers)
             for alias, each in self._declared.inputs.items()
         }
-        return rows.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in self._declared.outputs})
+        in_avro = [each for each in self._declared.outputs if each.encoding == "avro"]
+        return rows.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in in_avro})
 
     def _schema_id(self, output: Output) -> int:
         return self._registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))
