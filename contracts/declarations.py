@@ -12,6 +12,9 @@ SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 AvroName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+TopicName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,3}$")]
+Encoding = Literal["avro", "json", "text", "access-log"]  # of a topic's values; the registry knows of Avro alone
+LINES = ("text", "access-log")  # those whose values are lines of text, without a contract
 
 
 class DeclarationError(ValueError):
@@ -43,7 +46,7 @@ class Topic:
     record: str | None = None  # contract of its values; None: no schema, as of dead letters
     key_record: str | None = None  # contract of its keys; None: no schema, UTF-8 text
     version: int | None = None  # newest of its record's versions that its values may have; None: the newest there is
-    encoding: Literal["avro", "json", "text"] = "avro"  # of its values; the registry knows of Avro alone
+    encoding: Encoding = "avro"
 
 
 def dead_letter_topic(topic: str) -> str:

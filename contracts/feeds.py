@@ -9,6 +9,8 @@ from typing import Annotated
 import holidays as holiday_calendars
 from pydantic import Field, field_validator, model_validator
 
+from contracts import avro
+from contracts.access_logs import AccessLog
 from contracts.declarations import (
     SCHEMAS,
     AvroName,
@@ -25,6 +27,8 @@ from contracts.declarations import (
 FEEDS = SCHEMAS / "feeds"
 SECONDS_PER_DAY = 86_400
 DATES_PER_DAY_TYPE = 4
+COUNTED_WITHIN = 900  # seconds; every time zone's days begin at such a quarter of an hour
+COUNTED = ("Timestamp", "Value")  # fields of a reading that is counted from lines
 
 
 class Rule(Declared):
@@ -76,6 +80,7 @@ class Feed(Declaration):
 
     description: str
     record: AvroName  # the value's contract: schemas/avro/<record>/v<N>.avsc
+    access_log: AccessLog | None = None  # where its readings are counted from; null: somebody sends them
     key: AvroName = "ServiceName"  # what the topic's key (UTF-8 text) names
     time: AvroName = "Timestamp"  # field of the record: start of the interval
     value: AvroName = "Value"  # field of the record: the reading
@@ -108,8 +113,21 @@ class Feed(Declaration):
             )
         return self
 
+    @model_validator(mode="after")
+    def _counted_intervals(self):
+        if self.access_log and COUNTED_WITHIN % self.interval_seconds:
+            raise ValueError(
+                f"interval_seconds {self.interval_seconds} of an access log does not divide {COUNTED_WITHIN}: "
+                "its intervals would not begin with the local day in every time zone"
+            )
+        return self
+
     def unmet(self) -> Iterator[str]:
         yield from no_contract("record", self.record)
+        if self.access_log and not list(no_contract("record", self.record)):
+            fields = {field["name"] for field in avro.latest(self.record)["fields"]}
+            if {self.time, self.value} | fields != set(COUNTED):
+                yield f"record: what is counted of an access log has the fields {' and '.join(COUNTED)}, and no other"
 
     @property
     def slots(self) -> int:

@@ -8,17 +8,20 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
-from contracts import avro
+from contracts import access_logs, avro
 from contracts.declarations import (
+    LINES,
     SCHEMAS,
     AvroName,
     Declaration,
     DeclarationError,
     Declared,
+    Encoding,
     Name,
     Topic,
+    TopicName,
     dead_letter_topic,
     dead_letters,
     load,
@@ -33,7 +36,6 @@ ROW_OFFSET = "RowOffset"  # of its record in the topic's partition; a key is alw
 LINE = "Line"  # the column of an input that is text
 ORIGIN = "_kafka"  # where a row came from, while it is decoded
 
-TopicName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,3}$")]
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 Column = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
 Duration = Annotated[str, Field(pattern=r"^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$")]
@@ -60,7 +62,7 @@ class Input(Declared):
 
     topic: TopicName
     record: AvroName | None = None  # contract of the values; what was written with other versions is read as its newest
-    encoding: Literal["avro", "json", "text"] = "avro"  # of the values; text has no contract and one column, Line
+    encoding: Encoding = "avro"  # of the values; text has one column, Line, an access log those of contracts/access_logs.py
     key: Key | None = None
     time: Literal["event", "broker", "processing"] = "broker"  # what RowTime is: `timestamp`, Kafka's own, or the batch's clock
     timestamp: Expression | None = None  # of event time: Spark SQL over the columns that gives a TIMESTAMP
@@ -74,8 +76,8 @@ class Input(Declared):
     def _timed(self):
         if (self.time == "event") != (self.timestamp is not None):
             raise ValueError("timestamp goes with time: event, and with no other")
-        if (self.encoding == "text") == (self.record is not None):
-            raise ValueError("record names the contract of the values; only encoding: text has none")
+        if (self.encoding in LINES) == (self.record is not None):
+            raise ValueError("record names the contract of the values; only encoding: text and access-log have none")
         return self
 
     @property
@@ -115,8 +117,8 @@ class Query(Declaration):
     inputs: Annotated[dict[Identifier, Input], Field(min_length=1)]
     sql: Select | None = None
     transform: Identifier | None = None  # function of that name in jobs/transforms/queries/<transform>.py
-    # Of the function, by name; of the SQL text, as :name.
-    parameters: dict[Identifier, bool | int | float | str] = Field(default_factory=dict)
+    # Of the function, by name, whatever YAML can say; of the SQL text, as :name, one value each.
+    parameters: dict[Identifier, JsonValue] = Field(default_factory=dict)
     outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
     mode: Literal["append", "update"] = "append"  # update: a window's row is written with each change, not once it is over
     trigger: Duration = "1 second"  # how often a batch begins
@@ -127,6 +129,8 @@ class Query(Declaration):
     def _says_one_thing(self):
         if (self.sql is None) == (self.transform is None):
             raise ValueError("exactly one of sql and transform must be given")
+        if self.sql and (several := [name for name, value in self.parameters.items() if isinstance(value, list | dict)]):
+            raise ValueError(f"parameters of SQL are single values: {', '.join(several)}")
         read = {each.topic for each in self.inputs.values()}
         written = Counter(each.topic for each in self.outputs)
         for topic, times in written.items():
@@ -154,7 +158,7 @@ class Query(Declaration):
 def _fields(source: Input) -> list[str]:
     """Of the contract; none where there is no such contract, which is said elsewhere."""
     if source.record is None:
-        return [LINE]
+        return list(access_logs.COLUMNS) if source.encoding == "access-log" else [LINE]
     try:
         return [field["name"] for field in avro.latest(source.record)["fields"]]
     except FileNotFoundError:
@@ -162,8 +166,14 @@ def _fields(source: Input) -> list[str]:
 
 
 def load_queries(folder: Path = QUERIES) -> dict[str, Query]:
-    """Every declared query by name. Raises DeclarationError listing all mistakes of all files."""
-    return load(folder, Query)
+    """Every declared query by name, and those that follow from feeds of access logs. Raises DeclarationError listing all mistakes
+    of all files."""
+    found = load(folder, Query)
+    for declared in access_logs.queries(load_feeds().values()):
+        if declared["name"] in found:
+            raise DeclarationError(f"{declared['name']}.yaml: name: is that of the query of an access log, which feeds declare")
+        found[declared["name"]] = Query.model_validate(declared)
+    return found
 
 
 def load_application(name: str, folder: Path = QUERIES) -> dict[str, Query]:
@@ -177,9 +187,10 @@ def load_application(name: str, folder: Path = QUERIES) -> dict[str, Query]:
 
 
 def declared_topics() -> list[Topic]:
-    """All topics of all feeds and queries."""
-    of_feeds = [topic for feed in load_feeds().values() for topic in feed.topics]
-    return of_feeds + query_topics(load_queries().values(), of_feeds)
+    """All topics of all feeds and queries. That of a feed of an access log is its query's."""
+    feeds, queries = load_feeds().values(), load_queries().values()
+    of_feeds = [topic for feed in feeds for topic in feed.topics if not (feed.access_log and topic.name == feed.topic)]
+    return of_feeds + query_topics(queries, of_feeds)
 
 
 def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list[Topic]:

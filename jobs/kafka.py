@@ -147,8 +147,16 @@ def read_ranges(
     )
 
 
-def read_stream(spark: SparkSession, platform: Platform, topic: str, begin: str, most_per_batch: int | None = None) -> DataFrame:
-    """A topic, live; on its first start from `begin` on (`earliest` or `latest`), later from the checkpoint.
+def read_stream(
+    spark: SparkSession,
+    platform: Platform,
+    topic: str,
+    begin: str,
+    most_per_batch: int | None = None,
+    headers: bool = False,
+) -> DataFrame:
+    """A topic, live; on its first start from `begin` on (`earliest` or `latest`), later from the checkpoint. With the column
+    `headers` where they are wanted.
 
     most_per_batch: records that a micro-batch takes at most. A real-time query has no such thing.
     """
@@ -158,6 +166,7 @@ def read_stream(spark: SparkSession, platform: Platform, topic: str, begin: str,
         .option("subscribe", topic)
         .option("startingOffsets", begin)
         .option("failOnDataLoss", "true")
+        .option("includeHeaders", headers)
         .option("kafka.max.poll.records", "5000")
     )
     return (reader.option("maxOffsetsPerTrigger", most_per_batch) if most_per_batch else reader).load()

@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType, TimestampNTZType, TimestampType
 
 from contracts.queries import LINE
+from jobs.transforms import access_log
 
 _VALUE, _BROKEN = "value", "_broken"  # where Spark puts the object, and a text that is none
 _DATE, _CLOCK = r"^\d{4}-\d\d-\d\d", r"([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?$"
@@ -56,6 +57,16 @@ def text_reason(payload: str) -> Column:
     return F.when(F.col(payload).isNull(), "no value (tombstone) where a line belongs").when(
         ~_is_text(payload), "value is not UTF-8 text"
     )
+
+
+def decode_access_log(payload: str) -> Column:
+    """What is read of a binary column of an access log's lines, for `access_log_reason` and `access_log.fields`."""
+    return access_log.parts(F.col(payload).cast("string"))
+
+
+def access_log_reason(payload: str, decoded: Column) -> Column:
+    """Why a value that went through `decode_access_log` is none; null where it is one."""
+    return F.coalesce(text_reason(payload), access_log.reason(decoded))
 
 
 def encode_json(columns: StructType) -> Column:

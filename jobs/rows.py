@@ -11,6 +11,7 @@ from contracts.declarations import dead_letter_topic
 from contracts.queries import LINE, ORIGIN, ROW_OFFSET, ROW_TIME, Input, Output, Query
 from jobs import plain, wire
 from jobs.settings import JobError
+from jobs.transforms import access_log
 from jobs.wire import Writers
 
 
@@ -20,14 +21,14 @@ def subjects(source: Input) -> dict[str, str]:
 
 
 def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> DataFrame:
-    """Records of an input's topic as Spark's Kafka source gives them (key, value, partition, offset, timestamp) as
-    Row struct (see Input), or else Error string, the other null, and where it came from, as `wire.dead_letter` takes it:
-    Key and Bytes binary, KafkaPartition int, KafkaOffset long.
+    """Records of an input's topic as Spark's Kafka source gives them (key, value, partition, offset, timestamp, and headers where
+    it is asked for them) as Row struct (see Input), or else Error string, the other null, and where it came from, as
+    `wire.dead_letter` takes it: Key and Bytes binary, KafkaPartition int, KafkaOffset long, Headers.
 
     writers: by subject.
     """
     origin = {"key": "Key", "value": "Bytes", "partition": "KafkaPartition", "offset": "KafkaOffset", "timestamp": "At"}
-    taken = records.select(*(F.col(theirs).alias(ours) for theirs, ours in origin.items()))
+    taken = records.select(*(F.col(theirs).alias(ours) for theirs, ours in origin.items()), _headers(records).alias("Headers"))
     value, key = F.col("_value"), F.col("_key")
     decoded, why, fields = _value(records.sparkSession, source, value, writers)
     read = taken.select("*", decoded.alias("_value"), _key(source, writers).alias("_key"))
@@ -35,7 +36,7 @@ def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> Da
     if source.key:
         fields |= {source.key.column: key}
     columns = [column.alias(name) for name, column in fields.items()]
-    flat = read.select(*columns, F.struct(*origin.values(), error.alias("Error")).alias(ORIGIN))
+    flat = read.select(*columns, F.struct(*origin.values(), "Headers", error.alias("Error")).alias(ORIGIN))
     good = F.col(ORIGIN)["Error"].isNull()
     timed = flat.withColumn(ROW_TIME, F.when(good, _time(source))).withColumn(ROW_OFFSET, F.col(ORIGIN)["KafkaOffset"])
     error = F.coalesce(F.col(ORIGIN)["Error"], F.when(F.col(ROW_TIME).isNull(), f"no {source.time} time"), _invalid(source))
@@ -43,7 +44,7 @@ def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> Da
     return judged.select(
         F.when(F.col("_error").isNull(), F.struct(*fields, ROW_TIME, ROW_OFFSET)).alias("Row"),
         F.col("_error").alias("Error"),
-        *(F.col(ORIGIN)[name].alias(name) for name in ("Key", "Bytes", "KafkaPartition", "KafkaOffset")),
+        *(F.col(ORIGIN)[name].alias(name) for name in ("Key", "Bytes", "KafkaPartition", "KafkaOffset", "Headers")),
     )
 
 
@@ -56,7 +57,7 @@ def records(query: Query, decoded: dict[str, DataFrame], schema_ids: dict[str, i
         result(query, {alias: _good(rows, query.inputs[alias]) for alias, rows in decoded.items()}), query, schema_ids
     )
     for alias, rows in decoded.items():
-        letter = F.struct(*wire.dead_letter(query.inputs[alias].topic))
+        letter = F.struct(*wire.dead_letter(query.inputs[alias].topic, F.col("Headers")))
         written = written.union(_each(rows, F.when(F.col("Error").isNotNull(), letter)))
     return written
 
@@ -143,6 +144,10 @@ def _each(rows: DataFrame, *structs: Column) -> DataFrame:
     return arrays.select(F.explode_outer("_structs").alias("_struct")).where(F.col("_struct").isNotNull()).select("_struct.*")
 
 
+def _headers(records: DataFrame) -> Column:
+    return F.col("headers") if "headers" in records.columns else F.lit(None).cast(wire.HEADERS)
+
+
 def _time(source: Input) -> Column:
     return {
         "event": F.expr(source.timestamp or "NULL"),
@@ -157,6 +162,8 @@ def _value(
     """What decodes the values of an input; and of the column that then holds them, why one is none, and the fields by name."""
     if source.encoding == "text":
         return plain.decode_text("Bytes"), plain.text_reason("Bytes"), {LINE: decoded[LINE]}
+    if source.encoding == "access-log":
+        return plain.decode_access_log("Bytes"), plain.access_log_reason("Bytes", decoded), access_log.fields(decoded)
     if source.encoding == "json":
         columns = wire.row_type(session, source.record)
         fields = plain.json_fields(decoded, columns)

@@ -164,7 +164,8 @@ class Running:
         return self._registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))
 
     def _read(self, session: SparkSession, topic: str) -> DataFrame:
-        return kafka.read_stream(session, self._platform, topic, begin="earliest", most_per_batch=self._declared.most_per_batch)
+        most = self._declared.most_per_batch
+        return kafka.read_stream(session, self._platform, topic, begin="earliest", most_per_batch=most, headers=True)
 
     def _plan_with(self, writers: dict[str, Writers]) -> None:
         print(f"query {self.name}: planning anew", flush=True)

@@ -74,11 +74,11 @@ def row_type(session: SparkSession, record: str, version: int | None = None) -> 
     return session.range(0).select(from_avro(F.lit(None).cast("binary"), schema, {"mode": "FAILFAST"})).schema[0].dataType
 
 
-def dead_letter(topic: str) -> list[Column]:
+def dead_letter(topic: str, came_with: Column | None = None) -> list[Column]:
     """The Kafka record (topic, key, value, headers) that keeps a bad record of a topic: its bytes as value, all else as headers.
 
     Of a row with Error string, Key and Bytes binary, KafkaPartition int, KafkaOffset long. The key names where it came from, so
-    that the same record dead-lettered twice is one.
+    that the same record dead-lettered twice is one. came_with: the record's own headers, which are kept beside those.
     """
     origin = F.concat_ws("-", F.lit(topic), "KafkaPartition", "KafkaOffset")
     said = {
@@ -92,13 +92,20 @@ def dead_letter(topic: str) -> list[Column]:
         F.lit(dead_letter_topic(topic)).alias("topic"),
         origin.cast("binary").alias("key"),
         F.col("Bytes").alias("value"),
-        headers(said).alias("headers"),
+        _with(headers(said), came_with, list(said)).alias("headers"),
     ]
 
 
 def headers(said: dict[str, Column]) -> Column:
     """Binary columns as a Kafka record's headers."""
     return F.array(*(F.struct(F.lit(name).alias("key"), value.alias("value")) for name, value in said.items()))
+
+
+def _with(own: Column, others: Column | None, names: list[str]) -> Column:
+    """Headers with others, but for those of a name that is ours."""
+    if others is None:
+        return own
+    return F.concat(own, F.coalesce(F.filter(others, lambda each: ~each["key"].isin(names)), F.array().cast(HEADERS)))
 
 
 def unknown_schema(error: Exception | None) -> tuple[str, int] | None:

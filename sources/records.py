@@ -28,7 +28,8 @@ _PLAIN = {"int": int, "long": int, "float": float, "double": float, "string": st
 class Record:
     line: int
     key: dict | str | None
-    value: dict
+    value: dict | bytes
+    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 @dataclass(frozen=True)

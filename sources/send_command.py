@@ -1,6 +1,8 @@
 """`sundial send`: a file's rows into any declared topic."""
 
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +15,11 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
 
 from contracts import avro
-from contracts.declarations import Topic
+from contracts.declarations import LINES, Topic
 from contracts.queries import declared_topics
 from sources.capture import BadRows, CaptureError
 from sources.console import bar, errors_told, stopped_by_signal, tell_bad_rows
+from sources.lines import LineFile
 from sources.options import Kafka, Registry
 from sources.records import Record, RecordFile
 from sources.topic import PlatformError, address, producer_to
@@ -25,17 +28,20 @@ NAP = 0.05
 
 
 def send(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV with a header or JSON lines (.csv, .jsonl; also .gz).")],
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="A declared topic with a contract: see `sundial topics`.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="CSV with a header, JSON lines (.csv, .jsonl), or lines of text; also .gz.")
+    ],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="A declared topic: see `sundial topics`.")],
     key: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Of a key that is text. An Avro key is made of the row.")
     ] = None,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on with the lines that are added to the file.")] = False,
     rate: Annotated[float, typer.Option(min=0, metavar="N", help="Records a second; 0: as fast as Kafka takes them.")] = 0,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="List bad rows, but don't let them make the exit code 1.")] = False,
     kafka: Kafka = None,
     registry: Registry = None,
 ):
-    """Send a file's rows to a declared topic, as records of its contract.
+    """Send a file's rows to a declared topic, as records of its contract; to a topic of text or of an access log, its lines.
 
     Columns are found by the names of the contract's fields. Times are ISO 8601 (UTC where they name no offset) or epoch
     milliseconds. Rows that are no record are listed with their lines; the others are sent.
@@ -46,12 +52,13 @@ def send(
     """
     bad, began = BadRows(), time.monotonic()
     with errors_told(), stopped_by_signal() as stop:
-        file = RecordFile(path, _topic(topic), key)
+        declared = _topic(topic)
+        records = _records(path, declared, key, follow, bad, stop)
         sender = _Sender(
-            file.topic, address(kafka, "SUNDIAL_KAFKA", "--kafka"), address(registry, "SUNDIAL_REGISTRY", "--registry")
+            declared, address(kafka, "SUNDIAL_KAFKA", "--kafka"), address(registry, "SUNDIAL_REGISTRY", "--registry")
         )
         with bar(f"{path.name} → {topic}", None) as progress:
-            for record in file.records(bad):
+            for record in records:
                 while rate and sender.sent > (time.monotonic() - began) * rate and not stop.wait(NAP):
                     sender.poll()
                 if stop.is_set():
@@ -77,9 +84,20 @@ def _topic(name: str) -> Topic:
     known = {each.name: each for each in declared_topics()}
     if name not in known:
         raise CaptureError(
-            f"no declaration knows topic {name!r}: one of {', '.join(n for n, each in known.items() if each.record)}"
+            f"no declaration knows topic {name!r}: one of "
+            f"{', '.join(n for n, each in known.items() if each.record or each.encoding in LINES)}"
         )
     return known[name]
+
+
+def _records(path: Path, topic: Topic, key: str | None, follow: bool, bad: BadRows, stop: threading.Event) -> Iterator[Record]:
+    if topic.encoding not in LINES:
+        if follow:
+            raise CaptureError(f"--follow: {topic.name} is not of lines of text, which can be sent one by one as they are added")
+        return RecordFile(path, topic, key).records(bad)
+    if key:
+        raise CaptureError(f"--key {key}: lines of text have no columns; the key of {topic.name}'s records is the file's name")
+    return LineFile(path, follow).records(stop)
 
 
 class _Sender:
@@ -102,7 +120,7 @@ class _Sender:
         value = self._wired(record.value, MessageField.VALUE)
         while True:
             try:
-                self._producer.produce(self._topic.name, value, key)
+                self._producer.produce(self._topic.name, value, key, headers=list(record.headers))
                 break
             except BufferError:
                 self._producer.poll(NAP)
@@ -115,9 +133,9 @@ class _Sender:
     def flush(self) -> None:
         self.failed += self._producer.flush(60)
 
-    def _wired(self, what: dict | str | None, field: str) -> bytes | None:
+    def _wired(self, what: dict | str | bytes | None, field: str) -> bytes | None:
         if field not in self._encode:
-            return what.encode() if isinstance(what, str) else None
+            return what.encode() if isinstance(what, str) else what
         try:
             return self._encode[field](what, SerializationContext(self._topic.name, field))
         except (SchemaRegistryError, SerializationError, httpx2.HTTPError) as error:

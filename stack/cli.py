@@ -21,6 +21,7 @@ from sources.send_command import send
 from sources.simulate_command import simulate
 from stack import kafka_command
 from stack.command import console, failures_said, kafka_of, progress
+from stack.connect_command import connect
 from stack.errors import StackError
 from stack.home import MOST_BROKERS, Home, default_path
 from stack.new_command import app as new_app
@@ -35,6 +36,7 @@ app.command("replay")(replay)
 app.command("simulate")(simulate)
 app.command("send")(send)
 app.command("read")(read)
+app.command("connect")(connect)
 app.add_typer(schemas_app, name="schemas")
 app.add_typer(new_app, name="new")
 app.add_typer(queries_app, name="queries")

@@ -56,13 +56,20 @@ def properties(home: Home, broker: int = 1) -> str:
     return common + "\n" + "".join(f"{key}={value}\n" for key, value in settings.items())
 
 
-def command(main: str, *arguments: str | Path, jvm: Iterable[str], logging: str = "log4j2.properties") -> list[str]:
+def command(
+    main: str,
+    *arguments: str | Path,
+    jvm: Iterable[str],
+    logging: str = "log4j2.properties",
+    libraries: Iterable[str] = ("kafka",),
+) -> list[str]:
+    """libraries: folders of jars."""
     return [
         str(java.binary()),
         *jvm,
         f"-Dlog4j2.configurationFile={ROOT / 'docker/kafka' / logging}",
         "-cp",
-        f"{JARS / 'kafka'}/*",
+        ":".join(f"{JARS / each}/*" for each in libraries),
         main,
         *map(str, arguments),
     ]

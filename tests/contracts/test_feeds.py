@@ -20,7 +20,7 @@ def declare(folder: Path, name: str, **overrides) -> None:
 
 
 def test_the_declared_feeds_load():
-    assert set(load_feeds()) == {"service-use", "world-cup", "road-traffic"}
+    assert set(load_feeds()) == {"service-use", "world-cup", "road-traffic", "web-requests", "web-errors", "web-bytes"}
 
 
 def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
@@ -50,7 +50,7 @@ def test_a_name_that_is_no_identifier_is_refused(name):
 
 
 def test_an_unknown_feed_is_answered_with_the_known_ones():
-    with pytest.raises(DeclarationError, match="no feed 'nope': one of road-traffic, service-use, world-cup"):
+    with pytest.raises(DeclarationError, match=r"no feed 'nope': one of road-traffic, service-use, web-bytes, .*world-cup"):
         load_feed("nope")
 
 

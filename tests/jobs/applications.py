@@ -24,7 +24,7 @@ def until(condition, what: str) -> None:
 class Driver:
     """jobs/run_queries.py in a process of its own, its JVM in the same group."""
 
-    def __init__(self, broker, streams: Path, application: str):
+    def __init__(self, broker, streams: Path, application: str, *arguments: str):
         self._folder = streams / f"{application}.queries"
         variables = {
             "SUNDIAL_KAFKA": broker.kafka,
@@ -35,7 +35,7 @@ class Driver:
         }
         self._log = (streams / "driver.log").open("ab")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "jobs.run_queries", "--application", application],
+            [sys.executable, "-m", "jobs.run_queries", "--application", application, *arguments],
             cwd=ROOT,
             env=os.environ | variables,
             stdout=self._log,

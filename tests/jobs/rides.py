@@ -89,8 +89,12 @@ class Reader:
 
     def of(self, topic: str, record: str) -> dict[bytes, dict]:
         """The last value of each key."""
+        return dict(self.values(topic, record))
+
+    def values(self, topic: str, record: str) -> list[tuple[bytes, dict]]:
+        """Key and value of each record."""
         read = (message for message in self.look() if message.topic() == topic)
-        return {each.key(): fastavro.schemaless_reader(io.BytesIO(each.value()[5:]), avro.parsed(record)) for each in read}
+        return [(each.key(), fastavro.schemaless_reader(io.BytesIO(each.value()[5:]), avro.parsed(record))) for each in read]
 
     def minutes(self, topic: str) -> dict[tuple, tuple]:
         """What the topic says of each vendor and minute, as `per_vendor_minute` counts it."""

@@ -95,5 +95,5 @@ def test_a_result_is_written_as_json_and_what_the_contract_does_not_allow_is_not
 
 @pytest.mark.parametrize(("encoding", "record"), [("text", "metric_event"), ("json", None), ("avro", None)])
 def test_only_text_has_no_contract(encoding, record):
-    with pytest.raises((ValueError, DeclarationError), match="only encoding: text has none"):
+    with pytest.raises((ValueError, DeclarationError), match="only encoding: text and access-log have none"):
         query(encoding, record)

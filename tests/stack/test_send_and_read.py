@@ -141,3 +141,16 @@ def test_a_topic_that_nobody_declares_is_refused(sundial):
     sent = sundial("send", RIDES, "nope")
     assert (sent.exit_code, sundial("read", "nope").exit_code) == (2, 1)
     assert "no declaration knows topic 'nope'" in sent.stderr
+
+
+def test_lines_are_sent_as_they_are_with_their_numbers(sundial, tmp_path):
+    file = tmp_path / "access.log.gz"
+    file.write_bytes(gzip.compress("one\n\nÄ\n".encode()))
+    sent = sundial("send", file, "access-log")
+    assert (sent.exit_code, sent.stdout.split(" in ")[0]) == (0, "3 records to access-log")
+    seen = [json.loads(line) for line in sundial("read", "access-log").stdout.splitlines()]
+    assert [(row["key"], row["value"], row["headers"]) for row in seen] == [
+        ("access.log.gz", text, {"file": "access.log.gz", "line": str(number)}) for number, text in enumerate(("one", "", "Ä"), 1)
+    ]
+    assert "lines of text have no columns" in sundial("send", file, "access-log", "--key", "A").stderr
+    assert "--follow: rides is not of lines of text" in sundial("send", RIDES, "rides", "--follow").stderr

@@ -1,0 +1,77 @@
+"""A Kafka Connect worker (standalone) beside the stack: it runs the connectors that it was started with, and ends with the stack.
+
+How far its sources are is kept in the stack's folder: a worker that is started again goes on from there.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+
+from stack import jars, kafka, process
+from stack.bootstrap import JARS, ROOT, VENV
+from stack.errors import StackError
+from stack.home import HOST, Home, free_ports
+
+NAME = "connect"
+MAIN = "org.apache.kafka.connect.cli.ConnectStandalone"
+TEXT = "org.apache.kafka.connect.storage.StringConverter"
+Say = Callable[[str], None]
+
+
+def start(home: Home, connectors: list[Path], say: Say) -> None:
+    """Start a worker with the connectors of these files in place of the one that runs, and wait until all their tasks run."""
+    if missing := [str(each) for each in connectors if not each.is_file()]:
+        raise StackError(f"no such file: {', '.join(missing)}", remedy="name files of connectors' settings, .properties or .json")
+    if not kafka.healthy(home):
+        raise StackError("Kafka does not run", remedy="sundial up")
+    jars.fetch_later(ROOT, VENV, JARS, NAME, say)
+    process.stop(home, NAME)
+    part = _part(home, [each.resolve() for each in connectors], *free_ports(1))
+    process.start(home, part)
+    process.wait(home, part)
+
+
+def _part(home: Home, connectors: list[Path], port: int) -> process.Part:
+    folder = home.path / NAME
+    folder.mkdir(exist_ok=True)
+    worker = folder / "worker.properties"
+    worker.write_text("".join(f"{key}={value}\n" for key, value in _settings(home, port).items()))
+    command = kafka.command(MAIN, worker, *connectors, jvm=["-Xmx256m"], libraries=("kafka", NAME))
+    return process.Part(
+        name=NAME,
+        command=command,
+        environment=home.process_environment(),
+        healthy=lambda: _healthy(port, len(connectors)),
+        port=port,
+        folder=Path.cwd(),  # files that a connector names are as seen from here
+    )
+
+
+def _settings(home: Home, port: int) -> dict[str, object]:
+    """Records of text, unless a connector says otherwise. A source confirms what it read once all in-sync brokers have it."""
+    return {
+        "bootstrap.servers": home.kafka,
+        "key.converter": TEXT,
+        "value.converter": TEXT,
+        "offset.storage.file.filename": home.path / NAME / "offsets",
+        "offset.flush.interval.ms": 1000,
+        "listeners": f"http://{HOST}:{port}",
+        "plugin.discovery": "service_load",
+    }
+
+
+def _healthy(port: int, connectors: int) -> bool:
+    """All connectors and their tasks run. Raises StackError with the reason why one has failed."""
+    try:
+        told = httpx.get(f"http://{HOST}:{port}/connectors?expand=status", timeout=3).json()
+    except (httpx.TransportError, ValueError):
+        return False
+    states = [part for each in told.values() for part in (each["status"]["connector"], *each["status"]["tasks"])]
+    if failed := [part["trace"].splitlines()[0] for part in states if part["state"] == "FAILED"]:
+        raise StackError(f"a connector failed: {'; '.join(failed)}", remedy="mend its settings, then: sundial connect")
+    return len(told) == connectors and all(each["status"]["tasks"] for each in told.values()) and _run(states)
+
+
+def _run(states: list[dict]) -> bool:
+    return {part["state"] for part in states} == {"RUNNING"}
