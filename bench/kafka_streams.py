@@ -44,7 +44,7 @@ class KafkaStreams(System):
 
     def start(self) -> None:
         self._folder.mkdir(exist_ok=True)
-        peer = jars.fetch_later(REPO, VENV, JARS, self.name, say)
+        peer = jars.fetch_peer(REPO, VENV, JARS, self.name, say)
         path = os.pathsep.join(str(jar) for folder in (peer, JARS / "kafka") for jar in sorted(folder.glob("*.jar")))
         classes = self._compiled(path)
         part = process.Part(

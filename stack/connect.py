@@ -3,29 +3,27 @@
 How far its sources are is kept in the stack's folder: a worker that is started again goes on from there.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 
-from stack import jars, kafka, process
-from stack.bootstrap import JARS, ROOT, VENV
+from stack import kafka, process
 from stack.errors import StackError
-from stack.home import HOST, Home, free_ports
+from stack.home import HOST, JARS, Home, free_ports
 
 NAME = "connect"
 MAIN = "org.apache.kafka.connect.cli.ConnectStandalone"
 TEXT = "org.apache.kafka.connect.storage.StringConverter"
-Say = Callable[[str], None]
 
 
-def start(home: Home, connectors: list[Path], say: Say) -> None:
+def start(home: Home, connectors: list[Path]) -> None:
     """Start a worker with the connectors of these files in place of the one that runs, and wait until all their tasks run."""
     if missing := [str(each) for each in connectors if not each.is_file()]:
         raise StackError(f"no such file: {', '.join(missing)}", remedy="name files of connectors' settings, .properties or .json")
     if not kafka.healthy(home):
         raise StackError("Kafka does not run", remedy="sundial up")
-    jars.fetch_later(ROOT, VENV, JARS, NAME, say)
+    if not list((JARS / NAME).glob("connect-runtime-[0-9]*.jar")):
+        raise StackError(f"{JARS / NAME} does not hold Kafka Connect", remedy="make jars")
     process.stop(home, NAME)
     part = _part(home, [each.resolve() for each in connectors], *free_ports(1))
     process.start(home, part)

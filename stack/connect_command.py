@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from stack import connect as connect_
-from stack.command import console, failures_said, progress
+from stack.command import console, failures_said
 
 Connectors = Annotated[list[Path], typer.Argument(metavar="FILE...", help="A connector's settings each: .properties or .json.")]
 
@@ -14,13 +14,12 @@ Connectors = Annotated[list[Path], typer.Argument(metavar="FILE...", help="A con
 def connect(context: typer.Context, connectors: Connectors) -> None:
     """Start a Kafka Connect worker with these connectors, and wait until they run; one that runs already is replaced.
 
-    Values are text unless a connector says otherwise. The worker ends with the stack, and goes on later where it was. The first
-    time its jars are fetched.
+    Values are text unless a connector says otherwise. The worker ends with the stack, and goes on later where it was.
 
     [bold]Example[/bold]: [cyan]sundial connect access-log.properties[/cyan]
     """
     with failures_said():
         home = context.obj
         with home.locked():
-            connect_.start(home, connectors, progress())
+            connect_.start(home, connectors)
         console.print(f"connect runs {', '.join(each.stem for each in connectors)}. See: sundial logs connect", soft_wrap=True)

@@ -13,8 +13,8 @@ from stack import java
 from stack.errors import StackError
 
 LOCK = "ivy.sha256"
-PLATFORM = ("spark", "kafka", "registry")
-LATER = ("kafka-streams", "connect")  # fetched by the benchmark or the command that needs them, not by setup
+PLATFORM = ("spark", "kafka", "connect", "registry")
+PEERS = ("kafka-streams",)  # what benchmarks measure against: fetched by the benchmark that needs it, not by setup
 PATTERN = "[conf]/[artifact]-[revision].[ext]"
 
 
@@ -79,7 +79,7 @@ def verify(folder: Path, lock: Path, configurations: Iterable[str] = PLATFORM) -
 
 
 def write_lock(folder: Path, lock: Path) -> None:
-    lock.write_text("".join(f"{digest}  {name}\n" for name, digest in digests(folder, PLATFORM + LATER).items()))
+    lock.write_text("".join(f"{digest}  {name}\n" for name, digest in digests(folder, PLATFORM + PEERS).items()))
 
 
 def unpack(folder: Path) -> None:
@@ -97,11 +97,11 @@ def unpack(folder: Path) -> None:
 def fetch(root: Path, venv: Path, folder: Path, say: Callable[[str], None], relock: bool = False) -> None:
     """Fetch into a draft folder, verify, unpack, and only then put in place, so that an interrupted run leaves no half.
 
-    A new lock is of all jars, so those that setup leaves out are fetched with the others then.
+    A new lock is of the peers' jars too, so they are fetched with the others then.
     """
     draft = folder.with_name(f"{folder.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
-    resolve(root, venv, draft, say, PLATFORM + LATER if relock else PLATFORM)
+    resolve(root, venv, draft, say, PLATFORM + PEERS if relock else PLATFORM)
     if relock:
         write_lock(draft, root / LOCK)
     verify(draft, root / LOCK)
@@ -109,8 +109,8 @@ def fetch(root: Path, venv: Path, folder: Path, say: Callable[[str], None], relo
     replace(draft, folder)
 
 
-def fetch_later(root: Path, venv: Path, folder: Path, name: str, say: Callable[[str], None]) -> Path:
-    """The folder of jars that setup leaves out, beside the platform's; fetched unless they are there as locked."""
+def fetch_peer(root: Path, venv: Path, folder: Path, name: str, say: Callable[[str], None]) -> Path:
+    """The folder of a peer's jars, beside the platform's; fetched unless they are there as locked."""
     with contextlib.suppress(StackError):
         verify(folder, root / LOCK, (name,))
         return folder / name

@@ -74,7 +74,11 @@ def test_a_query_of_ones_own_can_not_write_such_a_feeds_topic_or_have_its_querys
         ({"counts": "latency"}, {}, "counts"),
         ({"topic": "a b"}, {}, "topic"),
         ({"others": "no such;name"}, {}, "others"),
-        ({}, {"interval_seconds": 3600}, "interval_seconds 3600 of an access log does not divide 900"),
+        (
+            {},
+            {"interval_seconds": 1800, "spread_window_seconds": 3600},
+            "interval_seconds 1800 of an access log does not divide 900",
+        ),
     ],
 )
 def test_mistakes_are_named(log, overrides, what):

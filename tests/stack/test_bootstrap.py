@@ -159,11 +159,11 @@ def test_a_peer_is_fetched_when_it_is_not_there_as_locked_and_setup_leaves_it_ou
     (folder / "kafka-streams").mkdir()
     (folder / "kafka-streams/c-3.jar").write_text("kafka-streams")
     jars.write_lock(folder, lock)
-    assert jars.fetch_later(tmp_path, tmp_path, folder, "kafka-streams", print) == folder / "kafka-streams"
+    assert jars.fetch_peer(tmp_path, tmp_path, folder, "kafka-streams", print) == folder / "kafka-streams"
     assert asked == []
     (folder / "kafka-streams/c-3.jar").write_text("half")
     jars.verify(folder, lock)
-    jars.fetch_later(tmp_path, tmp_path, folder, "kafka-streams", print)
+    jars.fetch_peer(tmp_path, tmp_path, folder, "kafka-streams", print)
     assert asked == [("kafka-streams",)]
     assert (folder / "kafka-streams/c-3.jar").read_text() == "kafka-streams"
     assert sorted(file.name for file in folder.iterdir()) == ["kafka", "kafka-streams", "spark"]
