@@ -68,7 +68,7 @@ def queries(feeds: Iterable["Feed"]) -> Iterator[dict[str, Any]]:
             "transform": "access_log",
             "parameters": {"feeds": {feed.name: _settings(feed) for feed in counted}},
             "mode": "update",
-            "trigger": "2 seconds",
+            "trigger": "5 seconds",
             "outputs": [output for feed in counted for output in _outputs(feed)],
         }
 

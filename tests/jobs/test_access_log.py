@@ -22,7 +22,7 @@ KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "3"))
 SAMPLE = SCHEMAS.parent / "samples" / "nasa_access_log_1995-08-01.log.gz"
 DECLARED = load_queries()["access-log"]
 FEEDS = DECLARED.parameters["feeds"]
-LINES = 500
+LINES = 240
 INTERVAL = timedelta(seconds=10)
 GARBAGE = [b"no line at all", b"\xff\xfe", b'1.2.3.4 - - [99/Aug/1995:00:01:00 -0400] "GET / HTTP/1.0" 200 1']
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
@@ -70,7 +70,7 @@ def test_what_is_counted_under_kills_is_what_a_recount_finds(broker, tmp_path):
     reader = Reader(broker, *(topic.name for topic in declared))
     random_ = random.Random(9)
     lines = gzip.decompress(SAMPLE.read_bytes()).decode().splitlines()[:LINES]
-    moved = {number: parsed(line)[0] + timedelta(seconds=random_.uniform(0, 4)) for number, line in enumerate(lines)}
+    moved = {number: parsed(line)[0] + timedelta(seconds=random_.uniform(0, 2)) for number, line in enumerate(lines)}
     sent = [lines[number].encode() for number in sorted(moved, key=moved.get)]
     for bad in GARBAGE:
         sent.insert(random_.randrange(LINES), bad)
@@ -78,8 +78,8 @@ def test_what_is_counted_under_kills_is_what_a_recount_finds(broker, tmp_path):
     for number, line in enumerate(sent, 1):
         producer.produce("access-log", line, headers=[("line", str(number).encode())])
     assert producer.flush(30) == 0
-    feeds = {name: feed | {"lateness": 5000} for name, feed in FEEDS.items()}
-    update = {"name": "slowly", "parameters": {"feeds": feeds}, "most_per_batch": 50, "trigger": "1 second"}
+    feeds = {name: feed | {"lateness": 3000} for name, feed in FEEDS.items()}
+    update = {"name": "slowly", "parameters": {"feeds": feeds}, "most_per_batch": 30, "trigger": "1 second"}
     text = yaml.safe_dump(DECLARED.model_copy(update=update).model_dump(mode="json", exclude_none=True))
     (tmp_path / "queries").mkdir()
     (tmp_path / "queries" / "slowly.yaml").write_text(text)
