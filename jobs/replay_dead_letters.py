@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from contracts import avro
 from contracts.feeds import Feed
-from jobs import kafka, lake, readings, settings, spark
+from jobs import kafka, lake, readings, settings, spark, wire
 from jobs.settings import Platform
 
 READABLE = "can be read now"
@@ -51,7 +51,8 @@ def main(platform: Platform) -> None:
 def _originals(letters: DataFrame, feed: Feed, reason: str) -> DataFrame:
     """The records as they came to the feed's topic (key, value, partition, offset), each once: archive and stream may both have
     dead-lettered it."""
-    said = letters.select("value", F.map_from_entries(F.transform("headers", lambda h: F.struct(h.key, h.value))).alias("said"))
+    ours = F.filter("headers", lambda header: header.key.isin(*wire.LETTER))
+    said = letters.select("value", F.map_from_entries(F.transform(ours, lambda h: F.struct(h.key, h.value))).alias("said"))
 
     def header(name: str):
         return F.col("said")[name].cast("string")

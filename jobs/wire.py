@@ -15,6 +15,7 @@ from contracts.declarations import dead_letter_topic
 
 HEADER_BYTES = avro.HEADER.size
 HEADERS = "array<struct<key:string,value:binary>>"  # what the Kafka sink takes as a record's headers
+LETTER = ("reason", "topic", "partition", "offset", "key")  # headers that every dead letter of a record has, once each
 _UNKNOWN = "sundial-unknown-schema-id={} of {}"  # what a record's unknown schema id is raised as
 _READ = "_read"  # a field that only what was read has
 
@@ -78,7 +79,7 @@ def dead_letter(topic: str, came_with: Column | None = None) -> list[Column]:
     """The Kafka record (topic, key, value, headers) that keeps a bad record of a topic: its bytes as value, all else as headers.
 
     Of a row with Error string, Key and Bytes binary, KafkaPartition int, KafkaOffset long. The key names where it came from, so
-    that the same record dead-lettered twice is one. came_with: the record's own headers, which are kept beside those.
+    that the same record dead-lettered twice is one. came_with: the record's own headers, which are kept beside ours.
     """
     origin = F.concat_ws("-", F.lit(topic), "KafkaPartition", "KafkaOffset")
     said = {
@@ -92,7 +93,7 @@ def dead_letter(topic: str, came_with: Column | None = None) -> list[Column]:
         F.lit(dead_letter_topic(topic)).alias("topic"),
         origin.cast("binary").alias("key"),
         F.col("Bytes").alias("value"),
-        _with(headers(said), came_with, list(said)).alias("headers"),
+        _with(headers(said), came_with).alias("headers"),
     ]
 
 
@@ -101,11 +102,11 @@ def headers(said: dict[str, Column]) -> Column:
     return F.array(*(F.struct(F.lit(name).alias("key"), value.alias("value")) for name, value in said.items()))
 
 
-def _with(own: Column, others: Column | None, names: list[str]) -> Column:
-    """Headers with others, but for those of a name that is ours."""
+def _with(ours: Column, others: Column | None) -> Column:
+    """Our headers and others, but for those that bear a name of ours."""
     if others is None:
-        return own
-    return F.concat(own, F.coalesce(F.filter(others, lambda each: ~each["key"].isin(names)), F.array().cast(HEADERS)))
+        return ours
+    return F.concat(ours, F.coalesce(F.filter(others, lambda each: ~each["key"].isin(*LETTER)), F.array().cast(HEADERS)))
 
 
 def unknown_schema(error: Exception | None) -> tuple[str, int] | None:

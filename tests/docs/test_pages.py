@@ -103,4 +103,5 @@ def test_one_sees_what_the_page_shows(page, platform_stack, tmp_path):
 
 
 def test_pages_are_typed():
-    assert [page.name for page in PAGES] == ["access-logs.md", "delivery.md", "metrics.md", "queries.md", "schemas.md"]
+    typed_ones = ["access-logs", "delivery", "events", "metrics", "queries", "schemas"]
+    assert [page.stem for page in PAGES] == typed_ones
