@@ -27,7 +27,7 @@ from contracts.declarations import (
     load,
     no_contract,
 )
-from contracts.feeds import load_feeds
+from contracts.feeds import FEEDS, load_feeds
 
 QUERIES = SCHEMAS / "queries"
 TRANSFORMS = SCHEMAS.parent / "jobs" / "transforms" / "queries"
@@ -175,10 +175,10 @@ def _fields(source: Input) -> list[str]:
 
 
 def load_queries(folder: Path = QUERIES) -> dict[str, Query]:
-    """Every declared query by name, and those that follow from feeds of access logs. Raises DeclarationError listing all mistakes
-    of all files."""
-    found = load(folder, Query)
-    for declared in access_logs.queries(load_feeds().values()):
+    """Every declared query by name, and those that follow from feeds of access logs in the folder `feeds` beside it. Raises
+    DeclarationError listing all mistakes of all files."""
+    found, feeds = load(folder, Query), folder.parent / FEEDS.name
+    for declared in access_logs.queries(load_feeds(feeds).values() if feeds.is_dir() else ()):
         if declared["name"] in found:
             raise DeclarationError(f"{declared['name']}.yaml: name: is that of the query of an access log, which feeds declare")
         found[declared["name"]] = Query.model_validate(declared)

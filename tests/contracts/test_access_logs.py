@@ -1,10 +1,12 @@
 """What follows from feeds that count an access log: one query for each log, its topics, and what is refused."""
 
+import shutil
+
 import pytest
 
 from contracts.access_logs import queries
 from contracts.declarations import DeclarationError, Topic
-from contracts.feeds import Feed, load_feeds
+from contracts.feeds import FEEDS, Feed, load_feeds
 from contracts.queries import Query, declared_topics, load_application, load_queries, query_topics
 
 LOG = {"topic": "access.log", "counts": "requests", "service": "path", "services": "shop|search"}
@@ -60,10 +62,12 @@ def test_a_query_of_ones_own_can_not_write_such_a_feeds_topic_or_have_its_querys
     mine = Query(name="mine", description="of the test", inputs=source, sql="SELECT 1", outputs=[own])
     with pytest.raises(DeclarationError, match="topic web-requests is written by another declaration too"):
         query_topics([load_queries()["access-log"], mine])
+    shutil.copytree(FEEDS, tmp_path / "feeds")
+    (tmp_path / "queries").mkdir()
     text = mine.model_copy(update={"name": "access-log"}).model_dump_json(exclude_none=True)
-    (tmp_path / "access-log.yaml").write_text(text)
+    (tmp_path / "queries" / "access-log.yaml").write_text(text)
     with pytest.raises(DeclarationError, match=r"access-log.yaml: name: is that of the query of an access log"):
-        load_queries(tmp_path)
+        load_queries(tmp_path / "queries")
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_a_peer_is_fetched_when_it_is_not_there_as_locked_and_setup_leaves_it_ou
     assert sorted(file.name for file in folder.iterdir()) == ["kafka", "kafka-streams", "spark"]
     with pytest.raises(StackError, match="not those that were locked"):
         jars.fetch(tmp_path, tmp_path, folder, print)
-    assert asked[1] == ("spark", "kafka", "registry")
+    assert asked[1] == ("spark", "kafka", "connect", "registry")
 
 
 def test_the_registry_is_unpacked_over_a_half_unpacked_one(tmp_path):
