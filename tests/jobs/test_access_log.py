@@ -79,7 +79,7 @@ def test_what_is_counted_under_kills_is_what_a_recount_finds(broker, tmp_path):
         producer.produce("access-log", line, headers=[("line", str(number).encode())])
     assert producer.flush(30) == 0
     feeds = {name: feed | {"lateness": 3000} for name, feed in FEEDS.items()}
-    update = {"name": "slowly", "parameters": {"feeds": feeds}, "most_per_batch": 30, "trigger": "1 second"}
+    update = {"name": "slowly", "parameters": {"feeds": feeds}, "most_per_batch": 40, "trigger": "1 second"}
     text = yaml.safe_dump(DECLARED.model_copy(update=update).model_dump(mode="json", exclude_none=True))
     (tmp_path / "queries").mkdir()
     (tmp_path / "queries" / "slowly.yaml").write_text(text)
