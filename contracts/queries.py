@@ -136,6 +136,11 @@ class Query(Declaration):
                 raise ValueError(f"topic {topic} is both read and written")
         return self
 
+    @property
+    def repaired(self) -> bool:
+        """Whether a job writes rows anew for which something came too late: see `jobs/repair_summaries.py`."""
+        return self.transform in ("metric_summaries", "metric_rollups")
+
     def unmet(self) -> Iterator[str]:
         for alias, each in self.inputs.items():
             yield from no_contract(f"inputs.{alias}.record", each.record)
@@ -180,6 +185,11 @@ def declared_topics() -> list[Topic]:
     """All topics of all feeds and queries."""
     of_feeds = [topic for feed in load_feeds().values() for topic in feed.topics]
     return of_feeds + query_topics(load_queries().values(), of_feeds)
+
+
+def topics_read() -> set[str]:
+    """Topics that a feed or a query reads."""
+    return {*load_feeds(), *(each.topic for query in load_queries().values() for each in query.inputs.values())}
 
 
 def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list[Topic]:

@@ -26,10 +26,6 @@ from jobs.wire import Writers
 WATCH_SECONDS = 1.0
 REGISTRY_EVERY = 5  # watches
 BATCH_WAIT = 10.0  # seconds that a batch which is being worked on has to end before it is interrupted
-STATE_STORE = {
-    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-}
 
 
 def main(platform: Platform) -> None:
@@ -151,7 +147,7 @@ class Running:
 
     def _records(self) -> DataFrame:
         session = self._session.newSession()  # each query has its own views: two may call their inputs alike
-        for name, value in STATE_STORE.items():
+        for name, value in spark.STATE_STORE.items():
             session.conf.set(name, value)
         decoded = {
             alias: rows.decode(self._read(session, each.topic), each, self._writers)

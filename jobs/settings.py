@@ -74,6 +74,13 @@ def application_parser(description: str) -> argparse.ArgumentParser:
     return arguments
 
 
+def parser_of(option: str, what: str, description: str) -> argparse.ArgumentParser:
+    """The command line of a job for one thing that is not a feed: `option`, which names it."""
+    arguments = argparse.ArgumentParser(description=description)
+    arguments.add_argument(option, required=True, metavar="NAME", help=what)
+    return arguments
+
+
 def add_run_id(arguments: argparse.ArgumentParser) -> None:
     arguments.add_argument("--run-id", required=True, type=_run_id, help="names the run in every table it writes")
 

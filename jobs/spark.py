@@ -7,6 +7,12 @@ from contracts import spark_history
 from jobs import settings
 from jobs.settings import Platform
 
+# Of queries with state.
+STATE_STORE = {
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
 
 def session(name: str, platform: Platform, **conf: str) -> SparkSession:
     """A session named `name`. Master and resources come from the submit, local[2] by plain python; `conf` adds the job's own."""

@@ -29,7 +29,7 @@ from stack.kafka import FOREVER, REGISTRY_EVENTS, admin
 # The superuser is no such user: its password is set when the brokers' folders are formatted.
 USERS = {
     "streams": "scores and queries: reads the feeds and the queries' inputs, writes what is derived of them",
-    "batch": "archives: reads the feeds, writes what it can't read to their dead letters, and replays those",
+    "batch": "archives and repairs: reads the feeds and what queries read, replays their dead letters, writes summaries anew",
     "serving": "shows: reads scored readings and anomalies",
     "sources": "produces: writes the feeds and what queries read and none writes",
     "registry": "keeps the contracts",
@@ -64,7 +64,12 @@ def _of_queries(queries: list[Query], of_feeds: set[str]) -> list[AclBinding]:
     dead = [dead_letter_topic(topic) for topic in {**read, **written}]
     rules = [_topic("streams", AclOperation.READ, topic) for topic in read]
     rules += [_topic("streams", AclOperation.WRITE, topic) for topic in [*written, *dead]]
-    return rules + [_topic("sources", AclOperation.WRITE, topic) for topic in read if topic not in {*written, *of_feeds}]
+    rules += [_topic("sources", AclOperation.WRITE, topic) for topic in read if topic not in {*written, *of_feeds}]
+    rules += [_topic("batch", operation, topic) for topic in read for operation in (AclOperation.READ, AclOperation.WRITE)]
+    rules += [_topic("batch", AclOperation.READ, dead_letter_topic(topic)) for topic in read]
+    anew = dict.fromkeys(each.topic for query in queries if query.repaired for each in query.outputs)
+    rules += [_topic("batch", operation, topic) for topic in anew for operation in (AclOperation.READ, AclOperation.WRITE)]
+    return list(dict.fromkeys(rules))
 
 
 def _topic(user: str, operation: AclOperation, topic: str) -> AclBinding:

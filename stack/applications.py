@@ -51,6 +51,11 @@ def listed(home: Home) -> list[tuple[str, str, str, str, str]]:
     ]
 
 
+def repairs() -> list[str]:
+    """The DAGs that count in what came too late for a query."""
+    return [f"repair_summaries.{name}" for name, query in load_queries().items() if query.transform == "metric_summaries"]
+
+
 def _dag(application: str) -> str:
     return f"supervise_queries.{application}"
 

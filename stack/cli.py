@@ -21,6 +21,7 @@ from sources.send_command import send
 from sources.simulate_command import simulate
 from stack import kafka_command
 from stack.command import console, failures_said, kafka_of, progress
+from stack.dead_letters_command import app as dead_letters_app
 from stack.errors import StackError
 from stack.home import MOST_BROKERS, Home, default_path
 from stack.new_command import app as new_app
@@ -38,6 +39,7 @@ app.command("read")(read)
 app.add_typer(schemas_app, name="schemas")
 app.add_typer(new_app, name="new")
 app.add_typer(queries_app, name="queries")
+app.add_typer(dead_letters_app, name="dead-letters")
 
 PortBase = Annotated[int | None, typer.Option("--port-base", help="First of the stack's ports; 0 takes any free ones.")]
 Brokers = Annotated[

@@ -1,7 +1,6 @@
 """The declared queries, killed in the middle of their work and started again, end with what a recompute of their input gives."""
 
 import datetime as dt
-import math
 import os
 import random
 import time
@@ -10,10 +9,9 @@ from collections import defaultdict
 import pytest
 
 from contracts.queries import load_application, query_topics
-from jobs.transforms import sketch
 from stack import schemas, topics
 from tests.jobs.applications import Driver, until
-from tests.jobs.metrics import LATENESS, MINUTE, MetricsTopic, by_window
+from tests.jobs.metrics import LATENESS, MINUTE, MetricsTopic, by_window, wrong
 from tests.jobs.rides import Reader, RidesTopic, per_vendor_minute, sample
 
 KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "3"))  # of each application
@@ -110,24 +108,3 @@ def test_metric_summaries(broker, start):
     until(lambda: not wrong(summaries(), values), "the summaries of the events' last values")
     assert [message.topic() for message in reader.look() if message.topic().endswith(("dead-letter", "late"))] == []
     assert last.stop() == 0
-
-
-def wrong(found: dict, values: dict) -> list[str]:
-    """What of the summaries is not as computed in plain Python from the values."""
-    differences = []
-    for place, row in found.items():
-        ranked = sorted(values[place])
-        mean = math.fsum(ranked) / len(ranked)
-        variance = math.fsum((value - mean) ** 2 for value in ranked) / len(ranked)
-        exact = {
-            "Average": mean,
-            "Min": ranked[0],
-            "Max": ranked[-1],
-            "Variance": variance,
-            "StandardDeviation": math.sqrt(variance),
-        }
-        differences += [f"{place}: {name}" for name, value in exact.items() if not math.isclose(row[name], value, rel_tol=1e-9)]
-        for name, share in {"P50": 0.5, "P90": 0.9, "P99": 0.99}.items():
-            if not math.isclose(row[name], ranked[math.floor(share * (len(ranked) - 1))], rel_tol=sketch.ACCURACY * (1 + 1e-9)):
-                differences.append(f"{place}: {name}")
-    return differences
