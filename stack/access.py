@@ -55,7 +55,8 @@ def wanted(feeds: Iterable[Feed], queries: Iterable[Query]) -> list[AclBinding]:
     rules += [_topic("registry", AclOperation.WRITE, REGISTRY_EVENTS)]
     for user, group in NAMED_GROUPS.items():
         rules += [_rule(user, AclOperation.DESCRIBE, ResourceType.GROUP, group, ResourcePatternType.LITERAL)]
-    return [*rules, _rule("registry", AclOperation.READ, ResourceType.GROUP, REGISTRY_GROUPS, ResourcePatternType.PREFIXED)]
+    rules += [_rule("registry", AclOperation.READ, ResourceType.GROUP, REGISTRY_GROUPS, ResourcePatternType.PREFIXED)]
+    return list(dict.fromkeys(rules))
 
 
 def _of_queries(queries: list[Query], of_feeds: set[str]) -> list[AclBinding]:
@@ -69,7 +70,7 @@ def _of_queries(queries: list[Query], of_feeds: set[str]) -> list[AclBinding]:
     rules += [_topic("batch", AclOperation.READ, dead_letter_topic(topic)) for topic in read]
     anew = dict.fromkeys(each.topic for query in queries if query.repaired for each in query.outputs)
     rules += [_topic("batch", operation, topic) for topic in anew for operation in (AclOperation.READ, AclOperation.WRITE)]
-    return list(dict.fromkeys(rules))
+    return rules
 
 
 def _topic(user: str, operation: AclOperation, topic: str) -> AclBinding:

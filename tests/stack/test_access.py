@@ -1,7 +1,7 @@
 """The rules that declarations make; what a broker does with them is for tests/docker/test_secure_broker.py."""
 
 from contracts.feeds import load_feeds
-from contracts.queries import Query
+from contracts.queries import Query, load_queries
 from stack.access import said, wanted
 
 
@@ -20,4 +20,14 @@ def test_queries_may_read_their_inputs_and_write_their_outputs_and_dead_letters(
         *(f"User:streams  READ  TOPIC  {topic}" for topic in ("clicks", "few")),
         *(f"User:streams  WRITE  TOPIC  {topic}" for topic in written),
         "User:sources  WRITE  TOPIC  clicks",
+        *(f"User:batch  {what}  TOPIC  {topic}" for what in ("READ", "WRITE") for topic in ("clicks", "few")),  # replays
+        *(f"User:batch  READ  TOPIC  {topic}.dead-letter" for topic in ("clicks", "few")),
     }
+
+
+def test_jobs_may_write_summaries_anew():
+    declared = [each for each in load_queries().values() if each.application == "metrics"]
+    rules = {said(rule) for rule in wanted([], declared)}
+    written = {topic for topic in ("metrics.summaries", "metrics.rollups") if f"User:batch  WRITE  TOPIC  {topic}" in rules}
+    assert written == {"metrics.summaries", "metrics.rollups"}
+    assert "User:batch  READ  TOPIC  metrics.late" in rules
