@@ -17,6 +17,7 @@ import psutil
 import pyarrow as pa
 
 from contracts.feeds import Feed
+from contracts.queries import declared_topics
 from stack import kafka, process, registry, schemas, topics
 from stack.home import Home
 
@@ -43,8 +44,8 @@ def platform() -> Iterator[Home]:
         try:
             kafka.start(home)
             registry.start(home)
-            topics.deploy(home.kafka, topics.declared())
-            schemas.register(home.registry, topics.declared())
+            topics.deploy(home.kafka, declared_topics())
+            schemas.register(home.registry, declared_topics())
             yield home
         finally:
             for name in (registry.NAME, kafka.NAME):

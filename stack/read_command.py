@@ -14,7 +14,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext, Se
 
 from contracts.declarations import Topic
 from contracts.kafka_access import KafkaAccess
-from stack import topics
+from contracts.queries import declared_topics
 from stack.command import failures_said, kafka_of, registry_of
 from stack.errors import StackError
 
@@ -108,7 +108,7 @@ def read(
     """What a topic holds, a line of JSON each: partition, offset, at (Kafka's time, epoch ms), key, value, headers."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with failures_said():
-        known = {each.name: each for each in topics.declared()}
+        known = {each.name: each for each in declared_topics()}
         if topic not in known:
             raise StackError(f"no declaration knows topic {topic!r}", remedy="`sundial topics` lists them")
         if upserted and (follow or new):
