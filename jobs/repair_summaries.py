@@ -28,7 +28,7 @@ def main(platform: Platform) -> None:
     events, late = Events(platform, query), _output(query, "late_metric_event")
     # Looked up first, so that the events of all that is late by now are archived in this run.
     todo = archive.steps(_unrepaired(platform, query, late.topic, events.table), archive.STEP)
-    session = spark.session(f"repair_summaries {query.name}", platform, **spark.STATE_STORE)
+    session = spark.with_state(spark.session(f"repair_summaries {query.name}", platform))
     events.archive(session, options.run_id)
     print(f"{late.topic}: {sum(map(archive.size, todo)):,} late events to count in", flush=True)
     wrong: list[str] = []

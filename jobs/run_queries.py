@@ -146,9 +146,7 @@ class Running:
         self._query.stop()
 
     def _records(self) -> DataFrame:
-        session = self._session.newSession()  # each query has its own views: two may call their inputs alike
-        for name, value in spark.STATE_STORE.items():
-            session.conf.set(name, value)
+        session = spark.with_state(self._session.newSession())  # of its own: two queries may call their inputs alike
         decoded = {
             alias: rows.decode(self._read(session, each.topic), each, self._writers)
             for alias, each in self._declared.inputs.items()

@@ -10,6 +10,7 @@ from contracts import avro
 from contracts.queries import Query, load_queries, query_topics
 from jobs import kafka, lake, repair_summaries, rows
 from jobs.settings import JobError
+from jobs.spark import with_state
 from stack import schemas, topics
 from tests.jobs.metrics import MINUTE, MetricsTopic, by_window, wrong
 from tests.jobs.rides import Reader
@@ -37,7 +38,8 @@ def metrics(broker, monkeypatch) -> dict[str, Query]:
     def own(query: Query) -> Query:
         inputs = {name: each.model_copy(update={"topic": f"{each.topic}-{suffix}"}) for name, each in query.inputs.items()}
         outputs = tuple(each.model_copy(update={"topic": f"{each.topic}-{suffix}"}) for each in query.outputs)
-        return query.model_copy(update={"inputs": inputs, "outputs": outputs})
+        few = {"parameters": query.parameters | {"buckets": 2}}
+        return query.model_copy(update={"inputs": inputs, "outputs": outputs} | few)
 
     made = {name: own(query) for name, query in load_queries().items() if query.application == "metrics"}
     monkeypatch.setattr(repair_summaries, "load_queries", lambda: made)
@@ -112,6 +114,7 @@ def parents(key: str) -> list[str]:
 
 @pytest.fixture
 def world(spark, run_job, live_platform, broker, metrics) -> World:
+    with_state(spark)
     return World(spark, run_job, live_platform, broker, metrics)
 
 
