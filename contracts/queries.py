@@ -96,9 +96,18 @@ class Output(Declared):
     encoding: Literal["avro", "json"] = "avro"
     key: Expression  # Spark SQL over the result's columns that gives the record's key as text; the same for a row computed again
     when: Expression | None = None  # Spark SQL condition over the result's columns
+    delete: Expression | None = None  # likewise: a row for which it is true removes its key from the table (a tombstone)
     compacted: bool = True  # readers see the last row of each key once
     partitions: Annotated[int, Field(ge=1, le=512)] = 2
     retention_days: RetentionDays = 7
+
+    @model_validator(mode="after")
+    def _deletes_from_a_table(self):
+        if self.delete and not self.compacted:
+            raise ValueError(
+                "delete goes with compacted: true, as only a table's readers drop a key for a record without a value"
+            )
+        return self
 
     @property
     def declared_topic(self) -> Topic:
@@ -171,6 +180,14 @@ def load_queries(folder: Path = QUERIES) -> dict[str, Query]:
     return load(folder, Query)
 
 
+def load_query(name: str, folder: Path = QUERIES) -> Query:
+    """The query of that name; DeclarationError names the known ones."""
+    queries = load_queries(folder)
+    if name not in queries:
+        raise DeclarationError(f"no query {name!r}: one of {', '.join(queries)}")
+    return queries[name]
+
+
 def load_application(name: str, folder: Path = QUERIES) -> dict[str, Query]:
     """The queries of one application by name; DeclarationError names the known applications."""
     queries = load_queries(folder)
@@ -213,6 +230,8 @@ def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic}'s writer declares its size and what it keeps")
             elif (known.record, known.key_record) != (wanted.record, wanted.key_record):
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: another declaration gives {each.topic} another contract")
+            elif known.encoding != wanted.encoding:
+                mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic} is {known.encoding} in another declaration")
             elif each.topic not in owned and known != wanted:
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: another declaration gives {each.topic} another size")
     if mistakes:

@@ -32,9 +32,9 @@ def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> Da
     decoded, why, fields = _value(records.sparkSession, source, value, writers)
     read = taken.select("*", decoded.alias("_value"), _key(source, writers).alias("_key"))
     error = F.coalesce(why, _key_error(source, key, writers))
-    columns = [value[field].alias(field) for field in fields]
     if source.key:
-        fields, columns = [*fields, source.key.column], [*columns, key.alias(source.key.column)]
+        fields |= {source.key.column: key}
+    columns = [column.alias(name) for name, column in fields.items()]
     flat = read.select(*columns, F.struct(*origin.values(), error.alias("Error")).alias(ORIGIN))
     good = F.col(ORIGIN)["Error"].isNull()
     timed = flat.withColumn(ROW_TIME, F.when(good, _time(source))).withColumn(ROW_OFFSET, F.col(ORIGIN)["KafkaOffset"])
@@ -88,14 +88,15 @@ def _record(rows: DataFrame, query: Query, output: Output, schema_id: int | None
     """The record of a row for one output; null where the output does not want the row."""
     required = _required(rows, query, output)
     key = F.expr(output.key).cast("string")
-    nulls = F.concat_ws(", ", *(F.when(F.col(name).isNull(), name) for name in required))
+    deleted = F.coalesce(F.expr(output.delete or "FALSE"), F.lit(False))
+    nulls = F.concat_ws(", ", *(F.when(~deleted & F.col(name).isNull(), name) for name in required))
     wrong = F.when(key.isNull(), "no key").when(
         nulls != "", F.concat(F.lit(f"null where {output.record} wants a value: "), nulls)
     )
     good = F.struct(
         F.lit(output.topic).alias("topic"),
         key.cast("binary").alias("key"),
-        _written(rows.sparkSession, output, schema_id).alias("value"),
+        F.when(~deleted, _written(rows.sparkSession, output, schema_id)).alias("value"),
         F.lit(None).cast(wire.HEADERS).alias("headers"),
     )
     bad = F.struct(
@@ -153,15 +154,16 @@ def _time(source: Input) -> Column:
 
 def _value(
     session: SparkSession, source: Input, decoded: Column, writers: dict[str, Writers]
-) -> tuple[Column, Column, list[str]]:
-    """What decodes the values of an input, why one is none (of the column that holds what was decoded), and their fields."""
+) -> tuple[Column, Column, dict[str, Column]]:
+    """What decodes the values of an input; and of the column that then holds them, why one is none, and the fields by name."""
     if source.encoding == "text":
-        return plain.decode_text("Bytes"), plain.text_reason("Bytes"), [LINE]
-    fields = [field["name"] for field in avro.latest(source.record)["fields"]]
+        return plain.decode_text("Bytes"), plain.text_reason("Bytes"), {LINE: decoded[LINE]}
     if source.encoding == "json":
         columns = wire.row_type(session, source.record)
+        fields = plain.json_fields(decoded, columns)
         return plain.decode_json("Bytes", columns), plain.json_reason("Bytes", decoded, columns), fields
     known = writers[avro.subject(source.topic)]
+    fields = {field["name"]: decoded[field["name"]] for field in avro.latest(source.record)["fields"]}
     return wire.decode("Bytes", source.record, known), wire.reason("Bytes", decoded, source.record, known), fields
 
 
