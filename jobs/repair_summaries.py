@@ -21,10 +21,11 @@ ROUNDING = 1e-9  # by which average and variance may differ, as parts that are m
 
 
 def main(platform: Platform) -> None:
-    arguments = settings.parser_of("--query", "a declared query with transform: metric_summaries", __doc__)
+    arguments = settings.query_parser(__doc__)
     settings.add_run_id(arguments)
     options = arguments.parse_args()
-    query = _summaries(options.query)
+    declared = load_queries(options.queries)
+    query = _summaries(declared, options.query)
     events, late = Events(platform, query), _output(query, "late_metric_event")
     # Looked up first, so that the events of all that is late by now are archived in this run.
     todo = archive.steps(_unrepaired(platform, query, late.topic, events.table), archive.STEP)
@@ -34,7 +35,7 @@ def main(platform: Platform) -> None:
     wrong: list[str] = []
     for step in todo:
         windows = _windows(session, platform, late, step).cache()
-        wrong += _repair(session, platform, query, events, windows)
+        wrong += _repair(session, platform, query, _rollups(declared, query), events, windows)
         done = _repaired(events.table) | {partition: each.end for partition, each in step.items()}
         note = {"run_id": options.run_id, "repaired": {str(partition): end for partition, end in sorted(done.items())}}
         events.table.remark(note, after=events.table.version())
@@ -45,7 +46,9 @@ def main(platform: Platform) -> None:
         )
 
 
-def _repair(session: SparkSession, platform: Platform, query: Query, events: Events, late: DataFrame) -> list[str]:
+def _repair(
+    session: SparkSession, platform: Platform, query: Query, rolled_up: list[Query], events: Events, late: DataFrame
+) -> list[str]:
     """Writes the summaries of these windows (PLACE), and the rollups that they are part of, where they are others now.
 
     Those for which less is archived than the stream had counted stay as they are; their names.
@@ -63,7 +66,7 @@ def _repair(session: SparkSession, platform: Platform, query: Query, events: Eve
     anew = found.where(~fewer).select(known.columns)
     members = anew.union(known.join(windows, "WindowStart", "left_semi").join(anew, PLACE, "left_anti"))
     clock = known.agg(F.max("WindowStart")).first()[0]
-    for rollups in _rollups_of(output.topic):
+    for rollups in rolled_up:
         # Younger windows the stream itself still merges, from the summaries that were written just now.
         kept = F.make_dt_interval(mins=F.lit(rollups.parameters["retention_minutes"]))
         forgotten = members.where(F.col("WindowStart") + kept <= F.lit(clock))
@@ -126,12 +129,11 @@ def _repaired(table: lake.Table) -> dict[int, int]:
     return {int(partition): end for partition, end in newest.note["repaired"].items()} if newest else {}
 
 
-def _summaries(name: str) -> Query:
-    queries = load_queries()
-    known = [each for each, query in queries.items() if query.transform == "metric_summaries"]
+def _summaries(declared: dict[str, Query], name: str) -> Query:
+    known = [each for each, query in declared.items() if query.transform == "metric_summaries"]
     if name not in known:
         raise JobError(f"--query {name}: no query with transform: metric_summaries; these are: {', '.join(known) or 'none'}")
-    return queries[name]
+    return declared[name]
 
 
 def _output(query: Query, record: str) -> Output:
@@ -141,9 +143,10 @@ def _output(query: Query, record: str) -> Output:
     raise JobError(f"query {query.name}: none of its outputs is a {record}")
 
 
-def _rollups_of(topic: str) -> list[Query]:
-    wanted = [query for query in load_queries().values() if query.transform == "metric_rollups"]
-    return [query for query in wanted if query.inputs["summaries"].topic == topic]
+def _rollups(declared: dict[str, Query], query: Query) -> list[Query]:
+    """The queries that merge its summaries."""
+    topic = _output(query, "metric_summary").topic
+    return [each for each in declared.values() if each.transform == "metric_rollups" and each.inputs["summaries"].topic == topic]
 
 
 if __name__ == "__main__":

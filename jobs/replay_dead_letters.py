@@ -22,7 +22,7 @@ PLACE = ["KafkaPartition", "KafkaOffset"]
 
 
 def main(platform: Platform) -> None:
-    arguments = settings.parser_of("--topic", "that a feed or a declared query reads", __doc__)
+    arguments = settings.topic_parser(__doc__)
     settings.add_run_id(arguments)
     arguments.add_argument("--since", type=settings.iso_date, help="only what was dead-lettered on that date or later")
     arguments.add_argument("--reason", default="", metavar="TEXT", help="only letters whose reason contains this text")

@@ -85,10 +85,10 @@ def _of_queries(arguments: argparse.ArgumentParser) -> argparse.ArgumentParser:
     return arguments
 
 
-def parser_of(option: str, what: str, description: str) -> argparse.ArgumentParser:
-    """The command line of a job for one thing that is not a feed: `option`, which names it."""
+def topic_parser(description: str) -> argparse.ArgumentParser:
+    """The command line of a job for one topic: `--topic`."""
     arguments = argparse.ArgumentParser(description=description)
-    arguments.add_argument(option, required=True, metavar="NAME", help=what)
+    arguments.add_argument("--topic", required=True, metavar="NAME", help="that a feed or a declared query reads")
     return arguments
 
 

@@ -42,7 +42,7 @@ def metrics(broker, monkeypatch) -> dict[str, Query]:
         return query.model_copy(update={"inputs": inputs, "outputs": outputs} | few)
 
     made = {name: own(query) for name, query in load_queries().items() if query.application == "metrics"}
-    monkeypatch.setattr(repair_summaries, "load_queries", lambda: made)
+    monkeypatch.setattr(repair_summaries, "load_queries", lambda folder: made)
     declared = query_topics(made.values())
     topics.deploy(broker.kafka, declared)
     schemas.register(broker.registry, declared)
