@@ -238,6 +238,8 @@ def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic}'s writer declares its size and what it keeps")
             elif (known.record, known.key_record) != (wanted.record, wanted.key_record):
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: another declaration gives {each.topic} another contract")
+            elif known.encoding != wanted.encoding:
+                mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic} is {known.encoding} in another declaration")
             elif each.topic not in owned and known != wanted:
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: another declaration gives {each.topic} another size")
             elif each.is_table and (not known.compacted or known.retention_days is not None):

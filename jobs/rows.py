@@ -34,9 +34,9 @@ def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> Da
     read = taken.select("*", decoded.alias("_value"), _key(source, writers).alias("_key"))
     deleted = F.lit(source.is_table) & F.col("Bytes").isNull()
     error = F.coalesce(F.when(~deleted, why), _key_error(source, key, writers))
-    columns = [value[field].alias(field) for field in fields]
     if source.key:
-        fields, columns = [*fields, source.key.column], [*columns, key.alias(source.key.column)]
+        fields |= {source.key.column: key}
+    columns = [column.alias(name) for name, column in fields.items()]
     flat = read.select(*columns, F.struct(*origin.values(), deleted.alias(ROW_DELETED), error.alias("Error")).alias(ORIGIN))
     good, deleted = F.col(ORIGIN)["Error"].isNull(), F.col(ORIGIN)[ROW_DELETED]
     time = F.when(deleted, F.col(ORIGIN)["At"]).otherwise(_time(source))  # what deletes has no field that tells it
@@ -165,15 +165,16 @@ def _time(source: Input) -> Column:
 
 def _value(
     session: SparkSession, source: Input, decoded: Column, writers: dict[str, Writers]
-) -> tuple[Column, Column, list[str]]:
-    """What decodes the values of an input, why one is none (of the column that holds what was decoded), and their fields."""
+) -> tuple[Column, Column, dict[str, Column]]:
+    """What decodes the values of an input; and of the column that then holds them, why one is none, and the fields by name."""
     if source.encoding == "text":
-        return plain.decode_text("Bytes"), plain.text_reason("Bytes"), [LINE]
-    fields = [field["name"] for field in avro.latest(source.record)["fields"]]
+        return plain.decode_text("Bytes"), plain.text_reason("Bytes"), {LINE: decoded[LINE]}
     if source.encoding == "json":
         columns = wire.row_type(session, source.record)
+        fields = plain.json_fields(decoded, columns)
         return plain.decode_json("Bytes", columns), plain.json_reason("Bytes", decoded, columns), fields
     known = writers[avro.subject(source.topic)]
+    fields = {field["name"]: decoded[field["name"]] for field in avro.latest(source.record)["fields"]}
     return wire.decode("Bytes", source.record, known), wire.reason("Bytes", decoded, source.record, known), fields
 
 

@@ -157,6 +157,7 @@ def test_declarations_of_one_topic_must_agree():
         query(),
         query(name="size", inputs={"rides": RIDES | {"partitions": 3}}, outputs=[LOW | {"topic": "b"}]),
         query(name="contract", inputs={"rides": RIDES | {"record": "vendor_window"}}, outputs=[LOW | {"topic": "c"}]),
+        query(name="encoding", inputs={"rides": RIDES | {"encoding": "json"}}, outputs=[LOW | {"topic": "d"}]),
         query(name="writer"),
         query(name="feeds", inputs={"calls": calls | {"partitions": 3}}, outputs=[LOW | {"topic": "service-use.scored"}]),
     ]
@@ -167,5 +168,6 @@ def test_declarations_of_one_topic_must_agree():
         "feeds.yaml: topic service-use.scored is written by another declaration too",
         "size.yaml: inputs.rides: another declaration gives rides another size",
         "contract.yaml: inputs.rides: another declaration gives rides another contract",
+        "encoding.yaml: inputs.rides: rides is avro in another declaration",
         "feeds.yaml: inputs.calls: service-use's writer declares its size and what it keeps",
     ]

@@ -4,10 +4,12 @@ import datetime as dt
 import json
 
 import pytest
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from contracts.declarations import DeclarationError
 from contracts.queries import Query
-from jobs import rows
+from jobs import plain, rows
 
 KAFKA = "key binary, value binary, partition int, offset long, timestamp timestamp"
 CAME = dt.datetime(2026, 11, 21, 12)
@@ -40,14 +42,35 @@ def test_json_is_read_by_the_contracts_fields_and_types(spark):
     assert (second.Row.Id, second.Row.Key, second.Row.RowOffset) == (None, "k", 1)
 
 
+@pytest.mark.parametrize("time", ["2026-11-21 12:00:00", "2026-11-21T13:00:00.000+01:00", 1795262400000])
+def test_times_are_iso_8601_or_epoch_milliseconds(spark, time):
+    [row] = decoded(spark, query("json", "metric_event"), json.dumps(EVENT | {"Timestamp": time}).encode())
+    assert (row.Error, row.Row.Timestamp) == (None, CAME)
+
+
+def test_a_wall_clocks_time_has_no_offset(spark):
+    columns = StructType().add("At", "timestamp_ntz")
+    texts = ["2026-11-21T12:00:00", "2026-11-21T12:00:00Z", "2026-11-21"]
+    frame = spark.createDataFrame([(bytearray(json.dumps({"At": each}).encode()),) for each in texts], "Bytes binary")
+    read = frame.select("Bytes", plain.decode_json("Bytes", columns).alias("v"))
+    found = read.select(plain.json_fields(F.col("v"), columns)["At"], plain.json_reason("Bytes", F.col("v"), columns)).collect()
+    wrong = "value is not a JSON object with the contract's types"
+    assert [tuple(row) for row in found] == [(CAME, None), (None, wrong), (dt.datetime(2026, 11, 21), None)]
+
+
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
         (b"{", "value is not a JSON object with the contract's types"),
         (b"[1]", "value is not a JSON object with the contract's types"),
-        (b"\xff\xfe", "value is not a JSON object with the contract's types"),
+        (b"", "value is not a JSON object with the contract's types"),
+        (b"null", "value is not a JSON object with the contract's types"),
+        (json.dumps(EVENT).encode() + b"\n" + json.dumps(EVENT).encode(), "value is not a JSON object with the contract's types"),
         (json.dumps(EVENT | {"Value": "much"}).encode(), "value is not a JSON object with the contract's types"),
+        (json.dumps(EVENT | {"Timestamp": "12:00"}).encode(), "value is not a JSON object with the contract's types"),
+        (json.dumps(EVENT | {"Timestamp": 10**15}).encode(), "value is not a JSON object with the contract's types"),
         (json.dumps({"Id": "e"}).encode(), "the contract wants a value: Timestamp, Value"),
+        (b'{"Id": "\xff"}', "value is not UTF-8 text"),
         (None, "no value (tombstone) where a record belongs"),
     ],
 )

@@ -44,7 +44,7 @@ def test_transforms_import_only_columns_arrays_and_each_other():
 
 
 def test_inside_jobs_the_supports_do_not_import_entry_points():
-    supports = {"settings", "spark", "lake", "history", "wire", "readings", "rows", "kafka", "driver"}
+    supports = {"settings", "spark", "lake", "history", "wire", "plain", "readings", "rows", "kafka", "driver"}
     for support in supports:
         ours = {
             name.split(".")[1]
