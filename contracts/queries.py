@@ -154,8 +154,11 @@ class Query(Declaration):
             if topic in read:
                 raise ValueError(f"topic {topic} is both read and written")
         if self.reads_changes:
-            if len({each.key for each in self.inputs.values()}) > 1:
+            keys = {each.key for each in self.inputs.values()}
+            if len(keys) > 1:
                 raise ValueError("tables alone are joined by their keys: all must have the same key, column and record")
+            if (column := next(iter(keys)).column).lower() in self.inputs:
+                raise ValueError(f"tables alone are columns of {CHANGES}, as their key is: {column} can't be the name of both")
             if self.mode != "update":
                 raise ValueError("tables alone go with mode: update, as a row is told whenever it changes")
         return self

@@ -66,6 +66,7 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
     declare(tmp_path, "none", outputs=[])
     declare(tmp_path, "table-key", inputs={"rides": RIDES, "zones": ZONES | {"key": None}})
     declare(tmp_path, "table-late", inputs={"rides": RIDES, "zones": ZONES | {"lateness": "1 hour"}})
+    declare(tmp_path, "table-alias", inputs={"zonekey": ZONES}, mode="update")
     declare(tmp_path, "table-mode", inputs={"zones": ZONES})
     declare(tmp_path, "table-other-key", inputs={"zones": ZONES, "low": ZONES | {"topic": "low", "key": {"column": "Low"}}})
     declare(tmp_path, "table-row", inputs={"rides": RIDES, "zones": ZONES | {"key": {"column": "RowDeleted"}}})
@@ -90,6 +91,7 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
         r"no-select.yaml: sql: String should match pattern '(?i)^\s*(select|with)\s'",
         "none.yaml: outputs: Tuple should have at least 1 item after validation, not 0",
         "output.yaml: outputs.0.record: no schemas/avro/nope/v1.avsc",
+        "table-alias.yaml: declaration: tables alone are columns of changes, as their key is: ZoneKey can't be the name of both",
         "table-key.yaml: inputs.zones: as: table goes with key: a table holds the last row of each",
         "table-late.yaml: inputs.zones: as: table goes with no lateness: of each key the last record counts, whatever its time",
         "table-mode.yaml: declaration: tables alone go with mode: update, as a row is told whenever it changes",
