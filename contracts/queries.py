@@ -110,9 +110,18 @@ class Output(Declared):
     encoding: Literal["avro", "json"] = "avro"
     key: Expression  # Spark SQL over the result's columns that gives the record's key as text; the same for a row computed again
     when: Expression | None = None  # Spark SQL condition over the result's columns
+    delete: Expression | None = None  # likewise: a row for which it is true removes its key from the table (a tombstone)
     compacted: bool = True  # readers see the last row of each key once
     partitions: Annotated[int, Field(ge=1, le=512)] = 2
     retention_days: RetentionDays = 7
+
+    @model_validator(mode="after")
+    def _deletes_from_a_table(self):
+        if self.delete and not self.compacted:
+            raise ValueError(
+                "delete goes with compacted: true, as only a table's readers drop a key for a record without a value"
+            )
+        return self
 
     @property
     def declared_topic(self) -> Topic:
@@ -202,6 +211,14 @@ def _fields(source: Input) -> list[str]:
 def load_queries(folder: Path = QUERIES) -> dict[str, Query]:
     """Every declared query by name. Raises DeclarationError listing all mistakes of all files."""
     return load(folder, Query)
+
+
+def load_query(name: str, folder: Path = QUERIES) -> Query:
+    """The query of that name; DeclarationError names the known ones."""
+    queries = load_queries(folder)
+    if name not in queries:
+        raise DeclarationError(f"no query {name!r}: one of {', '.join(queries)}")
+    return queries[name]
 
 
 def load_application(name: str, folder: Path = QUERIES) -> dict[str, Query]:

@@ -100,14 +100,15 @@ def _record(rows: DataFrame, query: Query, output: Output, schema_id: int | None
     """The record of a row for one output; null where the output does not want the row."""
     required = _required(rows, query, output)
     key = F.expr(output.key).cast("string")
-    nulls = F.concat_ws(", ", *(F.when(F.col(name).isNull(), name) for name in required))
+    deleted = F.coalesce(F.expr(output.delete or "FALSE"), F.lit(False))
+    nulls = F.concat_ws(", ", *(F.when(~deleted & F.col(name).isNull(), name) for name in required))
     wrong = F.when(key.isNull(), "no key").when(
         nulls != "", F.concat(F.lit(f"null where {output.record} wants a value: "), nulls)
     )
     good = F.struct(
         F.lit(output.topic).alias("topic"),
         key.cast("binary").alias("key"),
-        _written(rows.sparkSession, output, schema_id).alias("value"),
+        F.when(~deleted, _written(rows.sparkSession, output, schema_id)).alias("value"),
         F.lit(None).cast(wire.HEADERS).alias("headers"),
     )
     bad = F.struct(

@@ -114,29 +114,30 @@ def gone(number: int) -> dict:
 INNER, LEFT = "vendors.dearest", "vendors.dearest-all"
 
 
-def briefly(told: list[tuple[str, str, dict | None]]) -> set[tuple]:
-    return {(topic, key, value and (value["Name"], value["TotalAmount"])) for topic, key, value in told}
+def briefly(told: list[tuple[str, str, dict | None]]) -> dict[tuple[str, str], tuple | None]:
+    """The last that was told of each key."""
+    return {(topic, key): value and (value["Name"], value["TotalAmount"]) for topic, key, value in told}
 
 
 def test_a_change_on_either_side_of_two_tables_tells_the_joined_row_anew(spark, tmp_path):
     live = Live(spark, tmp_path, declared("vendors-dearest"))
-    assert briefly(live.came(dearest=[dearest(1, 10.0)], vendors=[vendor(2, "B")])) == {(LEFT, "1", (None, 10.0))}
+    assert briefly(live.came(dearest=[dearest(1, 10.0)], vendors=[vendor(2, "B")])) == {(LEFT, "1"): (None, 10.0)}
     assert briefly(live.came(dearest=[], vendors=[vendor(1, "A"), vendor(1, "AA")])) == {
-        (INNER, "1", ("AA", 10.0)),
-        (LEFT, "1", ("AA", 10.0)),
+        (INNER, "1"): ("AA", 10.0),
+        (LEFT, "1"): ("AA", 10.0),
     }
     assert briefly(live.came(dearest=[dearest(2, 20.0), dearest(1, 11.0)], vendors=[gone(1)])) == {
-        (INNER, "2", ("B", 20.0)),
-        (LEFT, "2", ("B", 20.0)),
-        (INNER, "1", None),
-        (LEFT, "1", (None, 11.0)),
+        (INNER, "2"): ("B", 20.0),
+        (LEFT, "2"): ("B", 20.0),
+        (INNER, "1"): None,
+        (LEFT, "1"): (None, 11.0),
     }
     assert briefly(live.came(dearest=[gone(2), gone(3)], vendors=[vendor(1, "A")])) == {
-        (INNER, "2", None),
-        (LEFT, "2", None),
-        (LEFT, "3", None),
-        (INNER, "1", ("A", 11.0)),
-        (LEFT, "1", ("A", 11.0)),
+        (INNER, "2"): None,
+        (LEFT, "2"): None,
+        (LEFT, "3"): None,
+        (INNER, "1"): ("A", 11.0),
+        (LEFT, "1"): ("A", 11.0),
     }
     assert len(live.batch()) == 5  # of three vendors, of which one has no name
     live.stop()

@@ -37,8 +37,8 @@ def test_with_each_ride_of_the_sample_the_vendors_last_ones(spark, tmp_path):
     told = live.came(rides=RIDES[:100]) + live.came(rides=RIDES[100:])
     live.stop()
     expected = last_rides(RIDES, LAST)
-    for vendor in {ride["VendorID"] for ride in RIDES}:
-        for written in (told, live.batch()):
+    for written in (told, live.batch()):
+        for vendor in {ride["VendorID"] for ride in RIDES}:
             assert [as_counted(row) for _, key, row in written if key == str(vendor)] == [e for e in expected if e[0] == vendor]
 
 
