@@ -17,7 +17,7 @@ class Live:
 
     def __init__(self, spark: SparkSession, folder: Path, query: Query, **held: list[dict]):
         self._spark, self._query, self._folder = spark.newSession(), query, folder / uuid.uuid4().hex
-        for name, value in STATE_STORE.items():
+        for name, value in (STATE_STORE | {"spark.sql.shuffle.partitions": "1"}).items():
             self._spark.conf.set(name, value)
         self._held = {alias: self._frame(query.inputs[alias], held[alias]) for alias in query.looked_up}
         self._streams = {alias: each for alias, each in query.inputs.items() if alias not in self._held}
