@@ -67,9 +67,20 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 
 def application_parser(description: str) -> argparse.ArgumentParser:
-    """The command line of a job for queries: `--application`."""
+    """The command line of a job for an application's queries: `--application`."""
     arguments = argparse.ArgumentParser(description=description)
     arguments.add_argument("--application", required=True, metavar="NAME", help="that queries name")
+    return _of_queries(arguments)
+
+
+def query_parser(description: str) -> argparse.ArgumentParser:
+    """The command line of a job for one query: `--query`."""
+    arguments = argparse.ArgumentParser(description=description)
+    arguments.add_argument("--query", required=True, metavar="NAME", help="a declared query")
+    return _of_queries(arguments)
+
+
+def _of_queries(arguments: argparse.ArgumentParser) -> argparse.ArgumentParser:
     arguments.add_argument("--queries", type=Path, default=QUERIES, metavar="FOLDER", help="of declarations (schemas/queries)")
     return arguments
 
@@ -83,6 +94,14 @@ def iso_date(text: str) -> dt.date:
         return dt.date.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no date like 2026-11-21") from None
+
+
+def instant(text: str) -> dt.datetime:
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time like 2026-11-21T12:00:00Z") from None
+    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
 def line(text: str) -> str:

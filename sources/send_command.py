@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import httpx2
+import orjson
 import typer
 from confluent_kafka import KafkaException, Message, Producer
 from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -82,8 +83,13 @@ def _topic(name: str) -> Topic:
     return known[name]
 
 
+def _json(value: dict, _: SerializationContext) -> bytes:
+    """As queries write it: nulls are left out."""
+    return orjson.dumps({name: each for name, each in value.items() if each is not None}, option=orjson.OPT_UTC_Z)
+
+
 class _Sender:
-    """Writes records with the newest schemas of the topic's subjects."""
+    """Writes records in JSON, or with the newest schemas of the topic's subjects."""
 
     def __init__(self, topic: Topic, kafka: str, registry: str):
         self.sent, self.failed, self.first_error = 0, 0, None
@@ -91,9 +97,13 @@ class _Sender:
         self._producer: Producer = producer_to(topic.name, kafka, 50, self._delivered)
         client = SchemaRegistryClient({"url": registry})
         newest = {"auto.register.schemas": False, "use.latest.version": True}
+        in_avro = avro.subjects(topic)
         self._encode = {
-            field: AvroSerializer(client, conf=newest)
-            for field, record in ((MessageField.VALUE, topic.record), (MessageField.KEY, topic.key_record))
+            field: AvroSerializer(client, conf=newest) if subject in in_avro else _json
+            for field, subject, record in (
+                (MessageField.VALUE, avro.subject(topic.name), topic.record),
+                (MessageField.KEY, avro.key_subject(topic.name), topic.key_record),
+            )
             if record
         }
 

@@ -15,7 +15,7 @@ inputs:
   {alias}:
     topic: {topic}
     record: {record}
-{key}    # time: event                 # RowTime is then what `timestamp` gives, and not Kafka's own time
+{encoding}{key}    # time: event                 # RowTime is then what `timestamp` gives, and not Kafka's own time
     # timestamp: …                # Spark SQL over the columns
     # lateness: 10 minutes        # of rows that still change a window or a join
 {what}
@@ -69,6 +69,7 @@ def skeleton(name: str, reads: str, declared: list[Topic], sql: bool) -> dict[st
         "alias": alias,
         "record": topic.record,
         "first": avro.latest(topic.record)["fields"][0]["name"],
+        "encoding": "" if topic.encoding == "avro" else f"    encoding: {topic.encoding}\n",
         "key": f"    key: {{column: Key, record: {topic.key_record}}}\n" if topic.key_record else "",
         "what": (SQL if sql else FUNCTION).format(alias=alias, function=function),
     }

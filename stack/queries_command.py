@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from stack import applications
+from stack import applications, query_table
 from stack.command import console, failures_said, progress
 
 app = typer.Typer(no_args_is_help=True, help="The declared stream queries, by the application that runs them.")
@@ -36,3 +36,22 @@ def stop(context: typer.Context, application: Application) -> None:
     with failures_said():
         applications.stop(context.obj, application, progress())
         console.print(f"{application} does not run.")
+
+
+@app.command()
+def table(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="As `sundial queries list` shows it.")],
+    until: Annotated[
+        str | None, typer.Option(metavar="PARTITION:OFFSET,…", help="Before these offsets of the topic that it reads.")
+    ] = None,
+    at: Annotated[str | None, typer.Option(metavar="TIME", help="Before that moment, in ISO 8601, UTC unless it says.")] = None,
+) -> None:
+    """What the tables hold that a query writes, or held at a past offset: the query, run as a batch over its topics up to there.
+
+    A line of JSON for each key that is there: topic, key, value. The query need not run.
+    """
+    given = {"--until": until, "--at": at}
+    with failures_said():
+        options = [word for option, value in given.items() if value is not None for word in (option, value)]
+        typer.echo(query_table.printed(context.obj, query, *options), nl=False)

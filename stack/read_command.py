@@ -22,7 +22,7 @@ PATIENCE = 10.0  # seconds for the broker to answer
 
 
 class Reader:
-    """Records of a topic with their keys and values decoded by the contracts that they were written with."""
+    """Records of a topic with their keys and values decoded, those in Avro by the contracts that they were written with."""
 
     def __init__(self, topic: Topic, kafka: str, access: KafkaAccess, registry: str):
         self._topic = topic
@@ -30,7 +30,7 @@ class Reader:
         self._consumer = Consumer(access.client_options(kafka) | options | {"fetch.queue.backoff.ms": 5})
         decode = AvroDeserializer(SchemaRegistryClient({"url": registry}))
         self._decode = {
-            MessageField.VALUE: decode if topic.record else None,
+            MessageField.VALUE: (_json if topic.encoding == "json" else decode) if topic.record else None,
             MessageField.KEY: decode if topic.key_record else None,
         }
 
@@ -77,6 +77,13 @@ class Reader:
             return decode(written, SerializationContext(self._topic.name, field))
         except SerializationError as error:
             return {"not readable": str(error), "bytes": written.hex()}
+
+
+def _json(written: bytes, _: SerializationContext) -> Any:
+    try:
+        return json.loads(written)
+    except ValueError as error:
+        raise SerializationError(f"not JSON: {error}") from error
 
 
 def shown(record: dict[str, Any]) -> str:

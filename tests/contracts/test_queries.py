@@ -8,7 +8,7 @@ import yaml
 from contracts import avro
 from contracts.declarations import DeclarationError, Topic
 from contracts.feeds import load_feeds
-from contracts.queries import Query, load_application, load_queries, query_topics
+from contracts.queries import Query, load_application, load_queries, load_query, query_topics
 
 RIDES = {"topic": "rides", "record": "taxi_ride"}
 LOW = {"topic": "rides.low", "record": "taxi_ride", "key": "VendorID"}
@@ -44,6 +44,12 @@ def test_the_declared_queries_load():
 def test_an_unknown_application_is_answered_with_the_known_ones():
     with pytest.raises(DeclarationError, match=r"no query of application 'nope': one of .*rides"):
         load_application("nope")
+
+
+def test_an_unknown_query_is_answered_with_the_known_ones():
+    assert load_query("products").name == "products"
+    with pytest.raises(DeclarationError, match=r"no query 'nope': one of .*products"):
+        load_query("nope")
 
 
 def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
@@ -103,6 +109,11 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
         "twice.yaml: declaration: two outputs to topic rides.low",
         "version.yaml: outputs.0.version: no schemas/avro/taxi_ride/v9.avsc",
     ]
+
+
+def test_only_a_table_has_rows_that_delete():
+    with pytest.raises(ValueError, match="delete goes with compacted: true"):
+        query(outputs=[LOW | {"delete": "total_amount < 0", "compacted": False}])
 
 
 @pytest.mark.parametrize("name", ["../etc", "Rides", "a b", "a..b", "x" * 64, "a;drop", ""])

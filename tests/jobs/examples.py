@@ -8,7 +8,7 @@ import fastavro
 
 from contracts import avro
 from contracts.declarations import SCHEMAS
-from contracts.queries import Input, Query
+from contracts.queries import Input, Output, Query
 from jobs import rows
 from jobs.wire import Writers
 
@@ -39,12 +39,22 @@ def written(spark, query: Query, **inputs: list[dict]) -> list[tuple[str, str, d
     outputs = {each.topic: each for each in query.outputs}
     found = rows.records(query, decoded, dict.fromkeys(outputs, 1)).collect()
     written = ((outputs[row.topic], row) for row in found)
-    return [(row.topic, row.key.decode(), read(output.record, bytes(row.value), output.version)) for output, row in written]
+    return [(row.topic, row.key.decode(), _value(output, bytes(row.value))) for output, row in written]
+
+
+def _value(output: Output, value: bytes) -> dict:
+    return json.loads(value) if output.encoding == "json" else read(output.record, value, output.version)
+
+
+def _bytes(source: Input, value: dict) -> bytes:
+    if source.encoding == "json":
+        return json.dumps(value, default=dt.datetime.isoformat).encode()
+    return wired(source.record, value)
 
 
 def _decoded(spark, source: Input, values: list[dict]):
     key = bytearray(wired(source.key.record, example(source.key.record)) if source.key and source.key.record else b"key")
     came = [CAME + dt.timedelta(seconds=number) for number in range(len(values))]
-    records = [(key, bytearray(wired(source.record, value)), 0, n, came[n]) for n, value in enumerate(values)]
+    records = [(key, bytearray(_bytes(source, value)), 0, n, came[n]) for n, value in enumerate(values)]
     writers = {s: Writers(s, ((1, json.dumps(avro.latest(record))),)) for s, record in rows.subjects(source).items()}
     return rows.decode(spark.createDataFrame(records, KAFKA), source, writers)

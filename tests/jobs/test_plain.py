@@ -16,8 +16,8 @@ CAME = dt.datetime(2026, 11, 21, 12)
 EVENT = {"Id": "e", "Timestamp": "2026-11-21T12:00:00Z", "Value": 2.5}
 
 
-def query(encoding: str, record: str | None, **output) -> Query:
-    source = {"topic": "events", "encoding": encoding, "key": {"column": "Key"}} | ({"record": record} if record else {})
+def query(reads: str, record: str | None, **output) -> Query:
+    source = {"topic": "events", "encoding": reads, "key": {"column": "Key"}} | ({"record": record} if record else {})
     out = {"topic": "out", "record": "metric_event", "key": "Key"} | output
     sql = (
         "SELECT * FROM events"

@@ -174,6 +174,15 @@ def test_each_row_goes_where_its_condition_holds(spark):
     assert (read["total_amount"], read["tpep_pickup_datetime"]) == (40.0, PICKUP)
 
 
+def test_a_row_that_deletes_is_a_tombstone_whatever_it_holds(spark):
+    sql = "SELECT * EXCEPT (extra), if(extra > 1, null, extra) AS extra, if(extra = 3, null, 'k') AS Id FROM rides"
+    made = query(outputs=[LOW | {"key": "Id", "delete": "extra IS NULL"}], sql=sql)
+    good, tombstone, keyless = written(spark, made, *[(vendor(), ride(extra=extra)) for extra in (0.5, 2.0, 3.0)])
+    assert [(row.topic, row.value is None) for row in (good, tombstone)] == [("low", False), ("low", True)]
+    assert bytes(tombstone.key) == b"k"
+    assert (keyless.topic, bytes(keyless.headers[0].value)) == ("low.dead-letter", b"no key")
+
+
 def test_a_row_that_its_contract_does_not_allow_is_a_dead_letter_of_the_output(spark):
     sql = "SELECT * EXCEPT (extra), if(extra > 1, null, extra) AS extra, if(extra = 3, null, 'k') AS Id FROM rides"
     made = query(outputs=[LOW | {"key": "Id"}], sql=sql)

@@ -14,7 +14,8 @@ ROOMS = ("bench", "contracts", "dags", "jobs", "schemas", "serving", "sources", 
 
 
 def test_the_tests_of_skeletons_pass_as_they_stand(tmp_path):
-    """In a copy of the repository, as whoever calls it has them: a function on a topic with Avro keys, SQL on a feed's topic."""
+    """In a copy of the repository, as whoever calls it has them: a function on a topic with Avro keys, SQL on a feed's topic
+    and on JSON."""
     for room in ROOMS:
         shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
@@ -22,11 +23,12 @@ def test_the_tests_of_skeletons_pass_as_they_stand(tmp_path):
     declared = topics.declared()
     new_query.write(tmp_path, new_query.skeleton("all-rides", "rides", declared, sql=False))
     new_query.write(tmp_path, new_query.skeleton("all-use", "service-use", declared, sql=True))
-    tests = [f"tests/transforms/test_all_{name}.py" for name in ("rides", "use")]
+    new_query.write(tmp_path, new_query.skeleton("all-views", "product-views", declared, sql=True))
+    tests = [f"tests/transforms/test_all_{name}.py" for name in ("rides", "use", "views")]
     checks = [*tests, "tests/transforms/test_purity.py", f"--basetemp={tmp_path}/bt", "-q", "-p", "no:cacheprovider"]
     ran = subprocess.run([sys.executable, "-m", "pytest", *checks], cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-3000:]
-    assert "10 passed" in ran.stdout
+    assert "11 passed" in ran.stdout
     style = subprocess.run([sys.executable, "-m", "ruff", "check", "."], cwd=tmp_path, capture_output=True, text=True)
     assert style.returncode == 0, style.stdout
 

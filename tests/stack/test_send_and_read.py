@@ -137,6 +137,23 @@ def test_keys_of_avro_are_written_and_read(sundial):
     assert {row["key"]["VendorID"] == row["value"]["VendorID"] for row in seen} == {True}
 
 
+def test_json_is_written_and_read_without_the_registry(sundial, tmp_path):
+    put = {"Product": "lamp", "op": "PUT", "name": "Länge", "price": 1}
+    file = lines(tmp_path / "changes.jsonl", put, {"Product": "lamp", "op": "DELETE"}, put | {"price": "x"}, put | {"op": 1})
+    sent = sundial("send", file, "product-changes", "--key", "Product")
+    assert (sent.exit_code, "2 records to product-changes in" in sent.stdout) == (1, True)
+    assert "bad row: changes.jsonl:3: price: " in sent.stderr
+    seen = [json.loads(line) for line in sundial("read", "product-changes").stdout.splitlines()]
+    assert [(row["key"], row["value"]) for row in seen] == [
+        ("lamp", {"op": "PUT", "name": "Länge", "price": 1}),
+        ("lamp", {"op": "DELETE"}),
+    ]
+    views = lines(tmp_path / "views.jsonl", {"Product": "lamp", "User": "ann", "At": "2026-11-21T11:00:00+01:00"})
+    assert sundial("send", views, "product-views").exit_code == 0
+    [row] = [json.loads(line) for line in sundial("read", "product-views").stdout.splitlines()]
+    assert (row["key"], row["value"]) == (None, {"Product": "lamp", "User": "ann", "At": "2026-11-21T11:00:00+01:00"})
+
+
 def test_a_topic_that_nobody_declares_is_refused(sundial):
     sent = sundial("send", RIDES, "nope")
     assert (sent.exit_code, sundial("read", "nope").exit_code) == (2, 1)
