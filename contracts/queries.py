@@ -1,6 +1,9 @@
 """Stream queries: one YAML file under `schemas/queries/` each, with the SQL text itself or the name of one pure function.
 
 A query reads topics as rows and writes its result's rows to topics. It runs in the Spark application that it names.
+
+An input is a stream, of which each row counts, or a table: the last row of each key. A stream is joined with what a table holds;
+of tables alone a query gets the keys that change.
 """
 
 from collections import Counter
@@ -30,6 +33,8 @@ QUERIES = SCHEMAS / "queries"
 TRANSFORMS = SCHEMAS.parent / "jobs" / "transforms" / "queries"
 ROW_TIME = "RowTime"  # each input row's time, as the declaration wants it
 ROW_OFFSET = "RowOffset"  # of its record in the topic's partition; a key is always in one partition
+ROW_DELETED = "RowDeleted"  # of a table's row alone: whether its record has no value (a tombstone)
+CHANGES = "changes"  # what a query of tables alone reads
 LINE = "Line"  # the column of an input that is text
 ORIGIN = "_kafka"  # where a row came from, while it is decoded
 
@@ -56,9 +61,10 @@ class Key(Declared):
 
 class Input(Declared):
     """A topic as rows: a column for each field of its contract, one for its key where that is named, RowTime (TIMESTAMP) and
-    RowOffset (BIGINT)."""
+    RowOffset (BIGINT); of a table RowDeleted (BOOLEAN) as well."""
 
     topic: TopicName
+    kind: Literal["stream", "table"] = Field("stream", alias="as")  # table: the last row of each key, unless that deletes it
     record: AvroName | None = None  # contract of the values; what was written with other versions is read as its newest
     encoding: Literal["avro", "json", "text"] = "avro"  # of the values; text has no contract and one column, Line
     key: Key | None = None
@@ -76,14 +82,22 @@ class Input(Declared):
             raise ValueError("timestamp goes with time: event, and with no other")
         if (self.encoding == "text") == (self.record is not None):
             raise ValueError("record names the contract of the values; only encoding: text has none")
+        if self.is_table and self.key is None:
+            raise ValueError("as: table goes with key: a table holds the last row of each")
+        if self.is_table and self.lateness:
+            raise ValueError("as: table goes with no lateness: of each key the last record counts, whatever its time")
         return self
+
+    @property
+    def is_table(self) -> bool:
+        return self.kind == "table"
 
     @property
     def declared_topic(self) -> Topic:
         """What is asked for if nobody else declares the topic."""
         key_record = self.key.record if self.key else None
-        kept = days(self.retention_days or 7)
-        partitions, compacted = self.partitions or 2, bool(self.compacted)
+        kept = days(self.retention_days or ("forever" if self.is_table else 7))
+        partitions, compacted = self.partitions or 2, self.is_table if self.compacted is None else self.compacted
         return Topic(self.topic, partitions, kept, compacted, self.record, key_record, encoding=self.encoding)
 
 
@@ -118,7 +132,12 @@ class Output(Declared):
 
 
 class Query(Declaration):
-    """A declared stream query. `sql` sees each input as a view of that name; `transform` gets them as a dict of DataFrames."""
+    """A declared stream query. `sql` sees each input as a view of that name; `transform` gets them as a dict of DataFrames.
+
+    Beside streams, a table is what it holds when a batch begins. Tables alone are one view (or one DataFrame) of that name:
+    `changes`, a row for each key of which a record came, with the column of the key and for each table a struct of its last row,
+    null where there was none so far.
+    """
 
     description: str
     inputs: Annotated[dict[Identifier, Input], Field(min_length=1)]
@@ -143,6 +162,14 @@ class Query(Declaration):
                 raise ValueError(f"two outputs to topic {topic}")
             if topic in read:
                 raise ValueError(f"topic {topic} is both read and written")
+        if self.reads_changes:
+            keys = {each.key for each in self.inputs.values()}
+            if len(keys) > 1:
+                raise ValueError("tables alone are joined by their keys: all must have the same key, column and record")
+            if (column := next(iter(keys)).column).lower() in self.inputs:
+                raise ValueError(f"tables alone are columns of {CHANGES}, as their key is: {column} can't be the name of both")
+            if self.mode != "update":
+                raise ValueError("tables alone go with mode: update, as a row is told whenever it changes")
         return self
 
     @property
@@ -150,14 +177,25 @@ class Query(Declaration):
         """Whether a job writes rows anew for which something came too late: see `jobs/repair_summaries.py`."""
         return self.transform in ("metric_summaries", "metric_rollups")
 
+    @property
+    def reads_changes(self) -> bool:
+        """Whether it is of tables alone."""
+        return all(each.is_table for each in self.inputs.values())
+
+    @property
+    def looked_up(self) -> dict[str, Input]:
+        """The tables that its streams are joined with."""
+        return {} if self.reads_changes else {alias: each for alias, each in self.inputs.items() if each.is_table}
+
     def unmet(self) -> Iterator[str]:
         for alias, each in self.inputs.items():
             yield from no_contract(f"inputs.{alias}.record", each.record)
             yield from no_contract(f"inputs.{alias}.key.record", each.key and each.key.record)
-            columns = [*_fields(each), *([each.key.column] if each.key else []), ROW_TIME, ROW_OFFSET, ORIGIN]
+            own = [ROW_TIME, ROW_OFFSET, *([ROW_DELETED] if each.is_table else []), ORIGIN]
+            columns = [*_fields(each), *([each.key.column] if each.key else []), *own]
             for column, times in Counter(column.lower() for column in columns).items():
                 if times > 1:
-                    yield f"inputs.{alias}: two columns are named {column!r} (fields, key, {ROW_TIME}, {ROW_OFFSET}, {ORIGIN})"
+                    yield f"inputs.{alias}: two columns are named {column!r} (fields, key, {', '.join(own)})"
         for number, each in enumerate(self.outputs):
             yield from no_contract(f"outputs.{number}.record", each.record)
             yield from no_contract(f"outputs.{number}.version", each.version and each.record, each.version)
@@ -234,6 +272,9 @@ def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic} is {known.encoding} in another declaration")
             elif each.topic not in owned and known != wanted:
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: another declaration gives {each.topic} another size")
+            elif each.is_table and (not known.compacted or known.retention_days is not None):
+                remedy = "declare compacted: true and retention_days: forever where it is written"
+                mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic} loses keys, so it is no table; {remedy}")
     if mistakes:
         raise DeclarationError("\n".join(mistakes))
     for name in [each.topic for query in queries for each in (*query.inputs.values(), *query.outputs)]:

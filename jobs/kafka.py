@@ -163,6 +163,19 @@ def read_stream(spark: SparkSession, platform: Platform, topic: str, begin: str,
     return (reader.option("maxOffsetsPerTrigger", most_per_batch) if most_per_batch else reader).load()
 
 
+def read_whole(spark: SparkSession, platform: Platform, topic: str) -> DataFrame:
+    """All that a topic holds, as a batch: each micro-batch that is joined with it reads it anew, to its ends of that moment."""
+    return (
+        spark.read.format("kafka")
+        .options(**platform.access.spark_options(platform.kafka))
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("endingOffsets", "latest")
+        .option("failOnDataLoss", "true")
+        .load()
+    )
+
+
 def producer_options(platform: Platform) -> dict[str, str]:
     """Options of the Kafka sink. No linger: a lone record leaves at once, and under load batches form by themselves."""
     return {

@@ -151,8 +151,12 @@ class Running:
             alias: rows.decode(self._read(session, each.topic), each, self._writers)
             for alias, each in self._declared.inputs.items()
         }
+        held = {
+            alias: rows.decode(kafka.read_whole(session, self._platform, each.topic), each, self._writers)
+            for alias, each in self._declared.looked_up.items()
+        }
         in_avro = [each for each in self._declared.outputs if each.encoding == "avro"]
-        return rows.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in in_avro})
+        return rows.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in in_avro}, held)
 
     def _schema_id(self, output: Output) -> int:
         return self._registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))

@@ -103,4 +103,4 @@ def test_one_sees_what_the_page_shows(page, platform_stack, tmp_path):
 
 
 def test_pages_are_typed():
-    assert [page.name for page in PAGES] == ["delivery.md", "events.md", "metrics.md", "queries.md", "schemas.md"]
+    assert [page.name for page in PAGES] == ["delivery.md", "events.md", "metrics.md", "queries.md", "rides.md", "schemas.md"]

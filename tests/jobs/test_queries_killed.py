@@ -2,54 +2,17 @@
 
 import datetime as dt
 import json
-import os
 import random
-import time
 from collections import defaultdict
 
 import pytest
 
-from contracts.queries import load_application, query_topics
-from stack import query_table, schemas, topics
+from stack import query_table
 from tests.jobs import events
-from tests.jobs.applications import Driver, until
+from tests.jobs.applications import until
+from tests.jobs.kills import KILLS, deployed, killed_while
 from tests.jobs.metrics import LATENESS, MINUTE, MetricsTopic, by_window, wrong
 from tests.jobs.rides import Reader, RidesTopic, per_vendor_minute, sample
-
-KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "3"))  # of each application
-
-
-@pytest.fixture
-def start(broker, tmp_path):
-    """start(application): another driver on the same checkpoints; what still runs is killed in the end."""
-    started = []
-
-    def start(application: str) -> Driver:
-        started.append(Driver(broker, tmp_path, application))
-        return started[-1]
-
-    yield start
-    for driver in started:
-        driver.kill()
-
-
-def deployed(broker, application: str) -> Reader:
-    """A reader of all topics of the application, which are there."""
-    declared = query_topics(load_application(application).values())
-    topics.deploy(broker.kafka, declared)
-    schemas.register(broker.registry, declared)
-    return Reader(broker, *(topic.name for topic in declared))
-
-
-def killed_while(start, application: str, work, moments: random.Random) -> Driver:
-    """Starts drivers one after the other and kills each a little after it has begun to do `work(number)`; returns the last."""
-    for number in range(1, KILLS + 1):
-        driver = start(application)
-        until(driver.works, "the driver works")
-        work(number)
-        time.sleep(moments.uniform(0, 3))
-        driver.kill()
-    return start(application)
 
 
 @pytest.mark.timeout(240 + 60 * KILLS)
