@@ -32,6 +32,9 @@ ROW_TIME = "RowTime"  # each input row's time, as the declaration wants it
 ROW_OFFSET = "RowOffset"  # of its record in the topic's partition; a key is always in one partition
 LINE = "Line"  # the column of an input that is text
 ORIGIN = "_kafka"  # where a row came from, while it is decoded
+# Which batch each query with delivery: exactly-once wrote last: the query's name, and a note as JSON.
+COMMITS = Topic("sundial.commits", 1, None, compacted=True)
+TRANSACTIONS = "sundial."  # begins the transactional id of each of these queries
 
 TopicName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,3}$")]
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
@@ -122,6 +125,9 @@ class Query(Declaration):
     trigger: Duration = "1 second"  # how often a batch begins
     most_per_batch: Annotated[int, Field(ge=1)] = 500_000  # records of each input that a batch takes at most
     application: Name = "shared"  # queries of one application share a driver, and its memory
+    # At least once: what a batch that was interrupted had written is written again. Exactly once: readers of what is committed
+    # see each batch once, and whole.
+    delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
 
     @model_validator(mode="after")
     def _says_one_thing(self):
@@ -149,6 +155,15 @@ class Query(Declaration):
             yield from no_contract(f"outputs.{number}.version", each.version and each.record, each.version)
         if self.transform and not (TRANSFORMS / f"{self.transform}.py").exists():
             yield f"transform: no jobs/transforms/queries/{self.transform}.py"
+
+    @property
+    def exactly_once(self) -> bool:
+        return self.delivery == "exactly-once"
+
+    @property
+    def transactional_id(self) -> str:
+        """By which Kafka knows the query's producer, whichever driver runs it."""
+        return TRANSACTIONS + self.name
 
 
 def _fields(source: Input) -> list[str]:
@@ -183,13 +198,14 @@ def declared_topics() -> list[Topic]:
 
 
 def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list[Topic]:
-    """The topics that queries write and read, with their dead letters, but for those that others (the feeds) declare.
+    """The topics that queries write and read, with their dead letters, but for those that others (the feeds) declare; and that of
+    the commits, where a query is delivered exactly once.
 
     A topic belongs to who writes it; one that no declaration writes, to all that read it. Raises DeclarationError where two
     declarations of one topic say different things.
     """
     queries, theirs, mistakes = list(queries), {topic.name: topic for topic in others}, []
-    owned = dict(theirs)
+    owned = theirs | ({COMMITS.name: COMMITS} if any(query.exactly_once for query in queries) else {})
     for query in queries:
         for topic in (each.declared_topic for each in query.outputs):
             if owned.setdefault(topic.name, topic) is not topic:

@@ -4,7 +4,8 @@ Each has its own checkpoint and is planned anew by itself when its inputs' write
 driver ends with its error, and all of them begin again where they were once it is started again.
 
 Delivery is at least once: a batch that was interrupted is written again. As a row that is computed again has the same key, topics
-are compacted and readers upsert, its effect is once. A query that was never run begins with the oldest record of each topic.
+are compacted and readers upsert, its effect is once. Where a declaration asks for exactly once, `transactions` writes instead.
+A query that was never run begins with the oldest record of each topic.
 Rows that come later than an input's lateness are left out by Spark where it has state to protect; the heartbeat counts them.
 """
 
@@ -13,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from contracts import avro
 from contracts.queries import Output, Query, load_application
@@ -21,6 +22,7 @@ from jobs import kafka, rows, settings, spark, wire
 from jobs.backlog import BatchesBacklog
 from jobs.driver import Driver, now, said
 from jobs.settings import JobError, Platform
+from jobs.transactions import Transactions
 from jobs.wire import Writers
 
 WATCH_SECONDS = 1.0
@@ -82,6 +84,7 @@ class Running:
         self._writers = {name: registry.writers(name) for each in query.inputs.values() for name in rows.subjects(each)}
         self._started_at, self._seen, self._late = now(), -1, 0
         self._query: StreamingQuery | None = None
+        self._transactions: Transactions | None = None  # of a query that is delivered exactly once
         self._backlog = BatchesBacklog(platform, {each.topic for each in query.inputs.values()}, self._checkpoint)
         self._health: dict = {}
 
@@ -90,10 +93,8 @@ class Running:
         self._started_at, self._seen = now(), -1
         print(f"query {self.name} started at {self._started_at}", flush=True)
         self._query = (
-            self._records()
-            .writeStream.queryName(self.name)
-            .format("kafka")
-            .options(**kafka.producer_options(self._platform))
+            self._written(self._records().writeStream)
+            .queryName(self.name)
             .outputMode(self._declared.mode)
             .option("checkpointLocation", str(self._checkpoint))
             .trigger(processingTime=self._declared.trigger)
@@ -148,6 +149,14 @@ class Running:
         while self._query.isActive and self._query.status["isTriggerActive"] and time.monotonic() < deadline:
             time.sleep(0.02)
         self._query.stop()
+        if self._transactions:
+            self._transactions.close()
+
+    def _written(self, records: DataStreamWriter) -> DataStreamWriter:
+        if not self._declared.exactly_once:
+            return records.format("kafka").options(**kafka.producer_options(self._platform))
+        self._transactions = Transactions(self._platform, self._declared, self._checkpoint)
+        return records.foreachBatch(self._transactions.write)
 
     def _records(self) -> DataFrame:
         session = self._session.newSession()  # each query has its own views: two may call their inputs alike

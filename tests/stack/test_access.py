@@ -5,10 +5,11 @@ from contracts.queries import Query
 from stack.access import said, wanted
 
 
-def query(name: str, reads: str, writes: str) -> Query:
+def query(name: str, reads: str, writes: str, **more) -> Query:
     source = {"topic": reads, "record": "service_use_record", "key": {"column": "ServiceName"}}
     output = {"topic": writes, "record": "service_use_record", "key": "ServiceName"}
-    return Query(name=name, description="of the test", inputs={"calls": source}, sql="SELECT * FROM calls", outputs=[output])
+    said = {"description": "of the test", "inputs": {"calls": source}, "sql": "SELECT * FROM calls", "outputs": [output]}
+    return Query(name=name, **said, **more)
 
 
 def test_queries_may_read_their_inputs_and_write_their_outputs_and_dead_letters():
@@ -20,4 +21,13 @@ def test_queries_may_read_their_inputs_and_write_their_outputs_and_dead_letters(
         *(f"User:streams  READ  TOPIC  {topic}" for topic in ("clicks", "few")),
         *(f"User:streams  WRITE  TOPIC  {topic}" for topic in written),
         "User:sources  WRITE  TOPIC  clicks",
+    }
+
+
+def test_transactions_are_allowed_where_a_query_is_delivered_exactly_once():
+    once = {said(rule) for rule in wanted([], [query("one", "clicks", "few", delivery="exactly-once")])}
+    assert once - {said(rule) for rule in wanted([], [query("one", "clicks", "few")])} == {
+        "User:streams  READ  TOPIC  sundial.commits",
+        "User:streams  WRITE  TOPIC  sundial.commits",
+        "User:streams  WRITE  TRANSACTIONAL_ID  sundial.*",
     }
