@@ -69,6 +69,7 @@ class Input(Declared):
     timestamp: Expression | None = None  # of event time: Spark SQL over the columns that gives a TIMESTAMP
     valid: Expression | None = None  # Spark SQL condition over the columns; a record for which it is not true is dead-lettered
     lateness: Duration | None = None  # how far behind the newest RowTime seen a row may be and still count; null: no watermark
+    begin: Literal["earliest", "latest"] = "earliest"  # where a query that was never run begins: with all there is, or what comes
     partitions: Annotated[int, Field(ge=1, le=512)] | None = None  # of a topic that no feed and no query writes; default 2
     retention_days: RetentionDays | None = None  # of such a topic; default 7
     compacted: bool | None = None  # such a topic keeps the last record of each key, and is a table; default false
@@ -128,6 +129,7 @@ class Query(Declaration):
     # At least once: what a batch that was interrupted had written is written again. Exactly once: readers of what is committed
     # see each batch once, and whole.
     delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
+    acks: Literal["all", 1, 0] = "all"  # brokers that confirm a record: all in sync, the leader, or nobody
 
     @model_validator(mode="after")
     def _says_one_thing(self):
@@ -140,6 +142,8 @@ class Query(Declaration):
                 raise ValueError(f"two outputs to topic {topic}")
             if topic in read:
                 raise ValueError(f"topic {topic} is both read and written")
+        if self.exactly_once and self.acks != "all":
+            raise ValueError("delivery: exactly-once goes with acks: all, and with no other")
         return self
 
     def unmet(self) -> Iterator[str]:

@@ -194,12 +194,15 @@ def _reader_options(platform: Platform) -> dict[str, str]:
     return platform.access.spark_options(platform.kafka) | committed
 
 
-def producer_options(platform: Platform) -> dict[str, str]:
-    """Options of the Kafka sink. No linger: a lone record leaves at once, and under load batches form by themselves."""
+def producer_options(platform: Platform, acks: str | int = "all") -> dict[str, str]:
+    """Options of the Kafka sink. No linger: a lone record leaves at once, and under load batches form by themselves.
+
+    acks: brokers that confirm a record: all, 1 or 0. Fewer than all may lose it, and double or overtake what is sent again.
+    """
     return {
         **platform.access.spark_options(platform.kafka),
-        "kafka.acks": "all",
-        "kafka.enable.idempotence": "true",
+        "kafka.acks": str(acks),
+        "kafka.enable.idempotence": "true" if acks == "all" else "false",
         "kafka.linger.ms": "0",
         "kafka.batch.size": "262144",
         "kafka.compression.type": "lz4",

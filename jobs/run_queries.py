@@ -5,7 +5,7 @@ driver ends with its error, and all of them begin again where they were once it 
 
 Delivery is at least once: a batch that was interrupted is written again. As a row that is computed again has the same key, topics
 are compacted and readers upsert, its effect is once. Where a declaration asks for exactly once, `transactions` writes instead.
-A query that was never run begins with the oldest record of each topic.
+A query that was never run begins with the oldest record of each topic, or the next one where its declaration says so.
 Rows that come later than an input's lateness are left out by Spark where it has state to protect; the heartbeat counts them.
 """
 
@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from contracts import avro
-from contracts.queries import Output, Query, load_application
+from contracts.queries import Input, Output, Query, load_application
 from jobs import kafka, rows, settings, spark, wire
 from jobs.backlog import BatchesBacklog
 from jobs.driver import Driver, now, said
@@ -154,7 +154,7 @@ class Running:
 
     def _written(self, records: DataStreamWriter) -> DataStreamWriter:
         if not self._declared.exactly_once:
-            return records.format("kafka").options(**kafka.producer_options(self._platform))
+            return records.format("kafka").options(**kafka.producer_options(self._platform, self._declared.acks))
         self._transactions = Transactions(self._platform, self._declared, self._checkpoint)
         return records.foreachBatch(self._transactions.write)
 
@@ -163,8 +163,7 @@ class Running:
         for name, value in STATE_STORE.items():
             session.conf.set(name, value)
         decoded = {
-            alias: rows.decode(self._read(session, each.topic), each, self._writers)
-            for alias, each in self._declared.inputs.items()
+            alias: rows.decode(self._read(session, each), each, self._writers) for alias, each in self._declared.inputs.items()
         }
         in_avro = [each for each in self._declared.outputs if each.encoding == "avro"]
         return rows.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in in_avro})
@@ -172,8 +171,8 @@ class Running:
     def _schema_id(self, output: Output) -> int:
         return self._registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))
 
-    def _read(self, session: SparkSession, topic: str) -> DataFrame:
-        return kafka.read_stream(session, self._platform, topic, begin="earliest", most_per_batch=self._declared.most_per_batch)
+    def _read(self, session: SparkSession, source: Input) -> DataFrame:
+        return kafka.read_stream(session, self._platform, source.topic, source.begin, self._declared.most_per_batch)
 
     def _plan_with(self, writers: dict[str, Writers]) -> None:
         print(f"query {self.name}: planning anew", flush=True)

@@ -58,6 +58,8 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
     declare(tmp_path, "trigger", trigger="1 fortnight")
     declare(tmp_path, "mode", mode="complete")
     declare(tmp_path, "delivery", delivery="at-most-once")
+    declare(tmp_path, "acks", delivery="exactly-once", acks=1)
+    declare(tmp_path, "begin", inputs={"rides": RIDES | {"begin": 0}})
     declare(tmp_path, "key", inputs={"rides": RIDES | {"key": {"column": "vendorid", "record": "no_key"}}})
     declare(tmp_path, "twice", outputs=[LOW, LOW])
     declare(tmp_path, "loop", outputs=[LOW | {"topic": "rides"}])
@@ -68,6 +70,8 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
     with pytest.raises(DeclarationError) as error:
         load_queries(tmp_path)
     assert [line.split("\n")[0] for line in str(error.value).splitlines()] == [
+        "acks.yaml: declaration: delivery: exactly-once goes with acks: all, and with no other",
+        "begin.yaml: inputs.rides.begin: Input should be 'earliest' or 'latest'",
         "both.yaml: declaration: exactly one of sql and transform must be given",
         "broker.yaml: inputs.rides: timestamp goes with time: event, and with no other",
         "delivery.yaml: delivery: Input should be 'at-least-once' or 'exactly-once'",
