@@ -27,7 +27,8 @@ class Written:
         self._spark, self._platform, self.checkpoint = spark, platform, folder
         name = f"once-{uuid.uuid4().hex[:8]}"
         source, output = {"topic": f"{name}.in", "record": "fare"}, {"topic": name, "record": "fare", "key": "VendorID"}
-        said = {"inputs": {"fares": source}, "sql": "SELECT * FROM fares", "outputs": [output | {"partitions": 4}]}
+        output |= {"partitions": 4, "compacted": False}
+        said = {"inputs": {"fares": source}, "sql": "SELECT * FROM fares", "outputs": [output]}
         self.query = Query(name=name, description="of the test", delivery="exactly-once", **said)
         self.topic = name
         topics.deploy(broker.kafka, [*(each.declared_topic for each in self.query.outputs), COMMITS])
@@ -132,9 +133,14 @@ def test_a_driver_that_was_taken_for_dead_can_not_commit_what_it_has_begun(writt
     with pytest.raises(JobError, match=f"query {written.topic}: another driver has taken over its transactions"):
         zombie.write(SimpleNamespace(toLocalIterator=slowly), batch)
     assert written.values() == ["a", "b"]
+
+
+def test_a_driver_that_was_taken_for_dead_can_not_begin_again_either(written):
+    zombie, successor = written.writer(), written.writer()
     with pytest.raises(JobError, match="another driver has taken over"):
-        zombie.write(written.records("c"), written.plan(1, end=3))
-    assert written.values() == ["a", "b"]
+        zombie.write(written.records("a"), written.plan(0, end=1))
+    successor.write(written.records("a"), 0)
+    assert written.values() == ["a"]
 
 
 def test_a_checkpoint_that_is_older_than_the_output_is_refused(written):
