@@ -37,6 +37,9 @@ ROW_DELETED = "RowDeleted"  # of a table's row alone: whether its record has no 
 CHANGES = "changes"  # what a query of tables alone reads
 LINE = "Line"  # the column of an input that is text
 ORIGIN = "_kafka"  # where a row came from, while it is decoded
+# Which batch each query with delivery: exactly-once wrote last: the query's name, and a note as JSON.
+COMMITS = Topic("sundial.commits", 1, None, compacted=True)
+TRANSACTIONS = "sundial."  # begins the transactional id of each of these queries
 
 TopicName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,3}$")]
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
@@ -72,6 +75,7 @@ class Input(Declared):
     timestamp: Expression | None = None  # of event time: Spark SQL over the columns that gives a TIMESTAMP
     valid: Expression | None = None  # Spark SQL condition over the columns; a record for which it is not true is dead-lettered
     lateness: Duration | None = None  # how far behind the newest RowTime seen a row may be and still count; null: no watermark
+    begin: Literal["earliest", "latest"] = "earliest"  # where a query that was never run begins: with all there is, or what comes
     partitions: Annotated[int, Field(ge=1, le=512)] | None = None  # of a topic that no feed and no query writes; default 2
     retention_days: RetentionDays | None = None  # of such a topic; default 7
     compacted: bool | None = None  # such a topic keeps the last record of each key, and is a table; default false
@@ -150,6 +154,10 @@ class Query(Declaration):
     trigger: Duration = "1 second"  # how often a batch begins
     most_per_batch: Annotated[int, Field(ge=1)] = 500_000  # records of each input that a batch takes at most
     application: Name = "shared"  # queries of one application share a driver, and its memory
+    # At least once: what a batch that was interrupted had written is written again. Exactly once: readers of what is committed
+    # see each batch once, and whole.
+    delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
+    acks: Literal["all", 1, 0] = "all"  # brokers that confirm a record: all in sync, the leader, or nobody
 
     @model_validator(mode="after")
     def _says_one_thing(self):
@@ -170,6 +178,8 @@ class Query(Declaration):
                 raise ValueError(f"tables alone are columns of {CHANGES}, as their key is: {column} can't be the name of both")
             if self.mode != "update":
                 raise ValueError("tables alone go with mode: update, as a row is told whenever it changes")
+        if self.exactly_once and self.acks != "all":
+            raise ValueError("delivery: exactly-once goes with acks: all, and with no other")
         return self
 
     @property
@@ -201,6 +211,15 @@ class Query(Declaration):
             yield from no_contract(f"outputs.{number}.version", each.version and each.record, each.version)
         if self.transform and not (TRANSFORMS / f"{self.transform}.py").exists():
             yield f"transform: no jobs/transforms/queries/{self.transform}.py"
+
+    @property
+    def exactly_once(self) -> bool:
+        return self.delivery == "exactly-once"
+
+    @property
+    def transactional_id(self) -> str:
+        """By which Kafka knows the query's producer, whichever driver runs it."""
+        return TRANSACTIONS + self.name
 
 
 def _fields(source: Input) -> list[str]:
@@ -248,13 +267,14 @@ def topics_read() -> set[str]:
 
 
 def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list[Topic]:
-    """The topics that queries write and read, with their dead letters, but for those that others (the feeds) declare.
+    """The topics that queries write and read, with their dead letters, but for those that others (the feeds) declare; and that of
+    the commits, where a query is delivered exactly once.
 
     A topic belongs to who writes it; one that no declaration writes, to all that read it. Raises DeclarationError where two
     declarations of one topic say different things.
     """
     queries, theirs, mistakes = list(queries), {topic.name: topic for topic in others}, []
-    owned = dict(theirs)
+    owned = theirs | ({COMMITS.name: COMMITS} if any(query.exactly_once for query in queries) else {})
     for query in queries:
         for topic in (each.declared_topic for each in query.outputs):
             if owned.setdefault(topic.name, topic) is not topic:

@@ -4,7 +4,8 @@ Each has its own checkpoint and is planned anew by itself when its inputs' write
 driver ends with its error, and all of them begin again where they were once it is started again.
 
 Delivery is at least once: a batch that was interrupted is written again. As a row that is computed again has the same key, topics
-are compacted and readers upsert, its effect is once. A query that was never run begins with the oldest record of each topic.
+are compacted and readers upsert, its effect is once. Where a declaration asks for exactly once, `transactions` writes instead.
+A query that was never run begins with the oldest record of each topic, or the next one where its declaration says so.
 Rows that come later than an input's lateness are left out by Spark where it has state to protect; the heartbeat counts them.
 """
 
@@ -13,14 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from contracts import avro
-from contracts.queries import Output, Query, load_application
+from contracts.queries import Input, Output, Query, load_application
 from jobs import kafka, rows, settings, spark, wire
 from jobs.backlog import BatchesBacklog
 from jobs.driver import Driver, now, said
 from jobs.settings import JobError, Platform
+from jobs.transactions import Transactions
 from jobs.wire import Writers
 
 WATCH_SECONDS = 1.0
@@ -78,6 +80,7 @@ class Running:
         self._writers = {name: registry.writers(name) for each in query.inputs.values() for name in rows.subjects(each)}
         self._started_at, self._seen, self._late = now(), -1, 0
         self._query: StreamingQuery | None = None
+        self._transactions: Transactions | None = None  # of a query that is delivered exactly once
         self._backlog = BatchesBacklog(platform, {each.topic for each in query.inputs.values()}, self._checkpoint)
         self._health: dict = {}
 
@@ -86,10 +89,8 @@ class Running:
         self._started_at, self._seen = now(), -1
         print(f"query {self.name} started at {self._started_at}", flush=True)
         self._query = (
-            self._records()
-            .writeStream.queryName(self.name)
-            .format("kafka")
-            .options(**kafka.producer_options(self._platform))
+            self._written(self._records().writeStream)
+            .queryName(self.name)
             .outputMode(self._declared.mode)
             .option("checkpointLocation", str(self._checkpoint))
             .trigger(processingTime=self._declared.trigger)
@@ -144,12 +145,19 @@ class Running:
         while self._query.isActive and self._query.status["isTriggerActive"] and time.monotonic() < deadline:
             time.sleep(0.02)
         self._query.stop()
+        if self._transactions:
+            self._transactions.close()
+
+    def _written(self, records: DataStreamWriter) -> DataStreamWriter:
+        if not self._declared.exactly_once:
+            return records.format("kafka").options(**kafka.producer_options(self._platform, self._declared.acks))
+        self._transactions = Transactions(self._platform, self._declared, self._checkpoint)
+        return records.foreachBatch(self._transactions.write)
 
     def _records(self) -> DataFrame:
         session = spark.with_state(self._session.newSession())  # of its own: two queries may call their inputs alike
         decoded = {
-            alias: rows.decode(self._read(session, each.topic), each, self._writers)
-            for alias, each in self._declared.inputs.items()
+            alias: rows.decode(self._read(session, each), each, self._writers) for alias, each in self._declared.inputs.items()
         }
         held = {
             alias: rows.decode(kafka.read_whole(session, self._platform, each.topic), each, self._writers)
@@ -161,8 +169,8 @@ class Running:
     def _schema_id(self, output: Output) -> int:
         return self._registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))
 
-    def _read(self, session: SparkSession, topic: str) -> DataFrame:
-        return kafka.read_stream(session, self._platform, topic, begin="earliest", most_per_batch=self._declared.most_per_batch)
+    def _read(self, session: SparkSession, source: Input) -> DataFrame:
+        return kafka.read_stream(session, self._platform, source.topic, source.begin, self._declared.most_per_batch)
 
     def _plan_with(self, writers: dict[str, Writers]) -> None:
         print(f"query {self.name}: planning anew", flush=True)

@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 from contracts.declarations import dead_letter_topic
 from contracts.feeds import Feed
 from contracts.kafka_access import KafkaAccess
-from contracts.queries import Query
+from contracts.queries import COMMITS, TRANSACTIONS, Query
 from stack.errors import StackError
 from stack.kafka import FOREVER, REGISTRY_EVENTS, admin
 
@@ -35,7 +35,7 @@ USERS = {
     "registry": "keeps the contracts",
 }
 REGISTRY_GROUPS = "apicurio-"
-NAMED_GROUPS = {"serving": "sundial-serving", "batch": "sundial-archive"}
+NAMED_GROUPS = {"serving": "sundial-serving", "batch": "sundial-archive", "streams": "sundial-streams"}
 ITERATIONS = 8192  # of SCRAM's hash; Kafka's default is 4096
 WAIT = 30
 
@@ -70,6 +70,10 @@ def _of_queries(queries: list[Query], of_feeds: set[str]) -> list[AclBinding]:
     rules += [_topic("batch", AclOperation.READ, dead_letter_topic(topic)) for topic in read]
     anew = dict.fromkeys(each.topic for query in queries if query.repaired for each in query.outputs)
     rules += [_topic("batch", operation, topic) for topic in anew for operation in (AclOperation.READ, AclOperation.WRITE)]
+    if any(query.exactly_once for query in queries):
+        rules += [_topic("streams", operation, COMMITS.name) for operation in (AclOperation.READ, AclOperation.WRITE)]
+        kind, prefixed = ResourceType.TRANSACTIONAL_ID, ResourcePatternType.PREFIXED
+        rules += [_rule("streams", AclOperation.WRITE, kind, TRANSACTIONS, prefixed)]
     return rules
 
 

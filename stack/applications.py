@@ -37,8 +37,8 @@ def stop(home: Home, application: str, say: Say) -> None:
         _await(home, application, "stopped", STOP_WITHIN, f"kill pid {state(home, application).pid}")
 
 
-def listed(home: Home) -> list[tuple[str, str, str, str, str]]:
-    """(query, application, its state, what it reads, what it writes) of every declared query."""
+def listed(home: Home) -> list[tuple[str, ...]]:
+    """(query, application, its state, what it reads, what it writes, how that is delivered) of every declared query."""
     return [
         (
             name,
@@ -46,6 +46,7 @@ def listed(home: Home) -> list[tuple[str, str, str, str, str]]:
             state(home, query.application).state if (home.streams / f"{query.application}.queries").exists() else "never started",
             ", ".join(sorted({each.topic for each in query.inputs.values()})),
             ", ".join(each.topic for each in query.outputs),
+            query.delivery,
         )
         for name, query in load_queries().items()
     ]

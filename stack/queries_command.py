@@ -15,9 +15,9 @@ Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="As `sun
 
 @app.command("list")
 def list_(context: typer.Context) -> None:
-    """Every declared query, its application and how that is, what it reads and writes."""
+    """Every declared query, its application and how that is, what it reads, writes and promises."""
     with failures_said():
-        table = Table("query", "application", "state", "reads", "writes", box=None)
+        table = Table("query", "application", "state", "reads", "writes", "delivery", box=None)
         for row in applications.listed(context.obj):
             table.add_row(*row)
         console.print(table, soft_wrap=True)

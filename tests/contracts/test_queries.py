@@ -64,6 +64,9 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
     declare(tmp_path, "lateness", inputs={"rides": RIDES | {"lateness": "soon"}})
     declare(tmp_path, "trigger", trigger="1 fortnight")
     declare(tmp_path, "mode", mode="complete")
+    declare(tmp_path, "delivery", delivery="at-most-once")
+    declare(tmp_path, "acks", delivery="exactly-once", acks=1)
+    declare(tmp_path, "begin", inputs={"rides": RIDES | {"begin": 0}})
     declare(tmp_path, "key", inputs={"rides": RIDES | {"key": {"column": "vendorid", "record": "no_key"}}})
     declare(tmp_path, "twice", outputs=[LOW, LOW])
     declare(tmp_path, "loop", outputs=[LOW | {"topic": "rides"}])
@@ -80,8 +83,11 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
     with pytest.raises(DeclarationError) as error:
         load_queries(tmp_path)
     assert [line.split("\n")[0] for line in str(error.value).splitlines()] == [
+        "acks.yaml: declaration: delivery: exactly-once goes with acks: all, and with no other",
+        "begin.yaml: inputs.rides.begin: Input should be 'earliest' or 'latest'",
         "both.yaml: declaration: exactly one of sql and transform must be given",
         "broker.yaml: inputs.rides: timestamp goes with time: event, and with no other",
+        "delivery.yaml: delivery: Input should be 'at-least-once' or 'exactly-once'",
         "event.yaml: inputs.rides: timestamp goes with time: event, and with no other",
         "extra.yaml: inputs.rides.colour: Extra inputs are not permitted",
         "file.yaml: name: is 'other', must be the file's name 'file'",
@@ -184,6 +190,15 @@ def test_what_loses_keys_is_no_table():
         f"days.yaml: inputs.low: rides.low loses keys, so it is no table; {remedy}",
         f"all.yaml: inputs.zones: zones loses keys, so it is no table; {remedy}",
     ]
+
+
+def test_where_a_query_is_delivered_exactly_once_there_is_a_topic_of_commits_that_is_kept_for_ever():
+    once = query(delivery="exactly-once")
+    assert {topic.name: topic for topic in query_topics([once])}["sundial.commits"] == Topic("sundial.commits", 1, None, True)
+    assert "sundial.commits" not in {topic.name for topic in query_topics([query()])}
+    taken = query(name="taken", outputs=[LOW | {"topic": "sundial.commits"}])
+    with pytest.raises(DeclarationError, match=r"taken\.yaml: topic sundial\.commits is written by another declaration too"):
+        query_topics([once, taken])
 
 
 def test_the_topic_of_a_feed_stays_the_feeds():

@@ -1,4 +1,4 @@
-"""Summaries of metrics, killed in the middle of their work and started again, end with what a recompute of their input gives."""
+"""Summaries of metrics, killed in their work and started again, end with what a recompute of their input gives."""
 
 import datetime as dt
 import random

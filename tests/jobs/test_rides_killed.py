@@ -1,4 +1,4 @@
-"""Queries of rides, killed in the middle of their work and started again, end with what a recompute of their input gives."""
+"""Queries of rides, killed in their work and started again, end with what a recompute of their input gives."""
 
 import random
 

@@ -153,6 +153,21 @@ def test_a_late_ride_changes_its_window_within_the_lateness_and_is_counted_beyon
 NOON_11 = dt.datetime(2020, 7, 1, 16, 11)
 
 
+def test_a_query_may_begin_with_what_comes_and_be_content_with_the_leader(application):
+    new = load_queries()["rides-by-amount"].inputs["rides"].model_copy(update={"begin": "latest"})
+    application.declare("rides-by-amount", overrides={"rides-by-amount": {"inputs": {"rides": new}, "acks": 1}})
+    application.source.send(ride(0, 1.0))
+    application.run(
+        lambda: application.told().get("state") == "running",
+        lambda: application.source.send(ride(1, 2.0)) or True,
+        lambda: application.rides("low-amount"),
+    )
+    assert [row["total_amount"] for row in application.rides("low-amount").values()] == [2.0]
+    application.source.send(ride(2, 3.0))  # while nobody reads: the checkpoint has the place by now
+    application.run(lambda: len(application.rides("low-amount")) == 2)
+    assert [row["total_amount"] for row in application.rides("low-amount").values()] == [2.0, 3.0]
+
+
 def grown() -> str:
     contract = avro.latest("taxi_ride")
     return json.dumps(contract | {"fields": [{"name": "app", "type": "string", "default": ""}, *contract["fields"]]})
