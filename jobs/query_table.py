@@ -28,7 +28,7 @@ def main(platform: Platform) -> None:
     held = {topic: kafka.available(platform, topic) for topic in sorted({each.topic for each in query.inputs.values()})}
     to_read = _ranges(held, _ends(platform, query, held, options.until, options.at))
     session = spark.session(f"table {query.name}", platform)
-    session.streams  # noqa: B018 (brings up what a batch's state stores report to, which Spark only does for streams)
+    _ = session.streams  # brings up what the state stores of a batch report to, too
     registry = kafka.Registry(platform)
     decoded = {}
     for alias, each in query.inputs.items():
