@@ -104,7 +104,8 @@ class Running:
             error = self._query.exception()
             unknown = wire.unknown_schema(error)
             if not unknown:
-                raise JobError(f"query {self.name} failed: {said(error)}")
+                ours = self._transactions and self._transactions.failure
+                raise ours or JobError(f"query {self.name} failed: {said(error)}")
             subject, schema_id = unknown
             self._plan_with(self._writers | {subject: self._registry.learned(self._writers[subject], schema_id)})
         elif ask_registry:

@@ -31,6 +31,7 @@ class Transactions:
     def __init__(self, platform: Platform, query: Query, checkpoint: Path):
         """Raises JobError if Kafka does not answer, or not to this user."""
         self._platform, self._query, self._checkpoint = platform, query, checkpoint
+        self.failure: JobError | None = None  # why a batch could not be written; Spark tells it within a Python traceback
         self._producer = Producer(platform.access.client_options(platform.kafka) | _options(query))
         try:
             self._producer.init_transactions(PATIENCE)
@@ -42,10 +43,14 @@ class Transactions:
     def write(self, records: DataFrame, batch: int) -> None:
         """All of a batch or nothing, and not again what is written; for `foreachBatch`. Raises JobError if it can't be."""
         note = {"checkpoint": self._checkpoint_id(), "batch": batch, "offsets": planned(self._checkpoint, batch)}
-        if self._written(note):
-            records.write.format("noop").mode("overwrite").save()  # Spark's state has to take part in every batch
-        else:
-            self._commit(records, note)
+        try:
+            if self._written(note):
+                records.write.format("noop").mode("overwrite").save()  # Spark's state has to take part in every batch
+            else:
+                self._commit(records, note)
+        except JobError as error:
+            self.failure = error
+            raise
 
     def close(self) -> None:
         self._producer.close()
