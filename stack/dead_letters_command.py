@@ -1,5 +1,6 @@
 """`sundial dead-letters`: what could not be read, and its way back."""
 
+from collections import Counter
 from typing import Annotated
 
 import typer
@@ -17,9 +18,9 @@ app = typer.Typer(no_args_is_help=True, help="What could not be read, with its b
 
 @app.command("list")
 def list_(context: typer.Context) -> None:
-    """How many dead letters there are of each topic, by their reason. The letters: sundial read TOPIC.dead-letter"""
+    """How many records of each topic are dead letters, by their reason. The letters: sundial read TOPIC.dead-letter"""
     with failures_said():
-        table = Table("topic", "letters", "reason", box=None)
+        table = Table("topic", "records", "reason", box=None)
         declared = {topic.name: topic for topic in declared_topics()}
         for name in declared:
             if letters := declared.get(dead_letter_topic(name)):
@@ -46,12 +47,10 @@ def replay(
 
 
 def _reasons(reader: Reader) -> dict[str, int]:
-    """Letters by reason, the most frequent first."""
-    found: dict[str, int] = {}
+    """Records by reason, the most frequent first. One that several could not read is one: its letters have one key."""
     try:
-        for letter in reader.records(follow=False, only_new=False):
-            reason = letter.get("headers", {}).get("reason", "none given")
-            found[reason] = found.get(reason, 0) + 1
+        letters = reader.records(follow=False, only_new=False)
+        last = {letter["key"]: letter.get("headers", {}).get("reason", "none given") for letter in letters}
     finally:
         reader.close()
-    return dict(sorted(found.items(), key=lambda each: -each[1]))
+    return dict(Counter(last.values()).most_common())
