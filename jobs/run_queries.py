@@ -45,8 +45,9 @@ def main(platform: Platform) -> None:
             _watch(driver, running)
         finally:
             driver.report(state="stopping")
+            deadline = time.monotonic() + BATCH_WAIT
             for each in running:
-                each.stop()
+                each.stop(deadline)
 
 
 def _watch(driver: Driver, running: list["Running"]) -> None:
@@ -138,11 +139,11 @@ class Running:
             self._health = self._backlog.measure()
         return self._health
 
-    def stop(self) -> None:
-        """Between two batches if there is a pause; a batch that takes too long is interrupted, and repeated after a restart."""
+    def stop(self, deadline: float) -> None:
+        """Between two batches if there is a pause before the deadline (of time.monotonic); else its batch is interrupted, and
+        repeated after a restart."""
         if self._query is None:
             return
-        deadline = time.monotonic() + BATCH_WAIT
         while self._query.isActive and self._query.status["isTriggerActive"] and time.monotonic() < deadline:
             time.sleep(0.02)
         self._query.stop()

@@ -9,7 +9,7 @@ from stack.airflow_api import AirflowApi
 from stack.errors import StackError, tail
 from stack.home import Home
 
-START_WITHIN, STOP_WITHIN = 180.0, 60.0
+START_WITHIN, STOP_WITHIN = 180.0, 120.0
 Say = Callable[[str], None]
 
 

@@ -14,10 +14,10 @@ OTHERS = re.compile(r"Spark-Submit cmd|\d{4}-\d\d-\d\dT|WARN|INFO|ERROR |:: |\d\
 
 
 def run(home: Home, dag: str, task: str, conf: dict, say: Callable[[str], None]) -> list[str]:
-    """Switch the DAG on, run it once, and wait; the lines that its task's job printed. Raises StackError with the log's end."""
+    """Switch the DAG on, have it run once, and wait; the lines that its task's job printed. Raises StackError with the log's end."""
     api = AirflowApi(home)
     api.unpause(dag)
-    run_id = api.trigger(dag, conf)
+    run_id = api.trigger(dag, conf) if conf else api.begin(dag, conf)  # one that the schedule has begun does the same
     api.watch(dag, run_id, say, WITHIN)
     found = api.call("GET", f"dags/{dag}/dagRuns/{run_id}/taskInstances")["task_instances"]
     return printed(next(task_log(home, each) for each in found if each["task_id"] == task))
