@@ -112,7 +112,8 @@ class BatchesBacklog:
 
 
 def committed(checkpoint: Path) -> int | None:
-    """The sum of the offsets, over all sources, up to which a query's work is committed; None while it has none to begin with."""
+    """The sum of the offsets up to which a query's work is committed; None while it has none to begin with. A topic that it reads
+    as several sources counts once, as far as all of them have come."""
     try:
         batches = [int(file.name) for file in (checkpoint / "commits").glob("[0-9]*")]
         if batches:
@@ -121,7 +122,11 @@ def committed(checkpoint: Path) -> int | None:
             offsets = [json.loads(file.read_text().splitlines()[-1]) for file in (checkpoint / "sources").glob("[0-9]*/0")]
     except FileNotFoundError:  # Spark has just removed an old batch's file; the next look finds newer ones
         return None
-    return sum(offset for of_source in offsets for topic in of_source.values() for offset in topic.values()) if offsets else None
+    reached: dict[tuple[str, str], int] = {}
+    for topic, partitions in (each for of_source in offsets for each in of_source.items()):
+        for partition, offset in partitions.items():
+            reached[topic, partition] = min(offset, reached.get((topic, partition), offset))
+    return sum(reached.values()) if offsets else None
 
 
 def planned(checkpoint: Path, batch: int) -> list[dict]:
