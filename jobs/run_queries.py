@@ -176,7 +176,7 @@ class Running:
 
     def _plan_with(self, writers: dict[str, Writers]) -> None:
         print(f"query {self.name}: planning anew", flush=True)
-        self.stop()
+        self.stop(time.monotonic() + BATCH_WAIT)
         self._writers = writers
         self.start()
 

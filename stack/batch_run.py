@@ -14,7 +14,7 @@ OTHERS = re.compile(r"Spark-Submit cmd|\d{4}-\d\d-\d\dT|WARN|INFO|ERROR |:: |\d\
 
 
 def run(home: Home, dag: str, task: str, conf: dict, say: Callable[[str], None]) -> list[str]:
-    """Switch the DAG on, have it run once, and wait; the lines that its task's job printed. Raises StackError with the log's end."""
+    """Switch the DAG on, have it run once, and wait; what its task's job printed. Raises StackError with the log's end."""
     api = AirflowApi(home)
     api.unpause(dag)
     run_id = api.trigger(dag, conf) if conf else api.begin(dag, conf)  # one that the schedule has begun does the same
