@@ -16,7 +16,9 @@ import numpy as np
 import psutil
 import pyarrow as pa
 
+from contracts.declarations import Topic
 from contracts.feeds import Feed
+from contracts.queries import declared_topics
 from stack import kafka, process, registry, schemas, topics
 from stack.home import Home
 
@@ -36,15 +38,16 @@ def figure(bench: str, system: str, metric: str, values: list[float], unit: str)
 
 
 @contextlib.contextmanager
-def platform() -> Iterator[Home]:
-    """Kafka and the registry in a folder and on ports of their own, topics and schemas of every feed deployed."""
+def platform(declared: list[Topic] | None = None) -> Iterator[Home]:
+    """Kafka and the registry in a folder and on ports of their own, with these topics and their schemas, or all declared ones."""
+    declared = declared_topics() if declared is None else declared
     with tempfile.TemporaryDirectory(prefix="sundial-bench-") as folder:
         home = Home(Path(folder)).make(0)
         try:
             kafka.start(home)
             registry.start(home)
-            topics.deploy(home.kafka, topics.declared())
-            schemas.register(home.registry, topics.declared())
+            topics.deploy(home.kafka, declared)
+            schemas.register(home.registry, declared)
             yield home
         finally:
             for name in (registry.NAME, kafka.NAME):

@@ -20,19 +20,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from confluent_kafka.admin import NewTopic
-
 from bench.kafka_streams import KafkaStreams
 from bench.metrics import JOBS, SUMMARIES, Job, Load, counted, ends
 from bench.platform import Others, cores, figure, platform, say, wait_for
-from bench.sundial_queries import SundialQueries
+from bench.sundial_queries import QUERIES, SundialQueries
 from bench.systems import System
-from stack import kafka
+from contracts.queries import load_queries, query_topics
 from stack.home import Home
-from stack.topics import create
 
 SYSTEMS = {system.name: system for system in (SundialQueries, KafkaStreams)}
-PARTITIONS = 4
 RATES = (25_000, 50_000, 75_000, 100_000, 125_000, 150_000, 200_000, 250_000)
 SETTLE = 10.0  # seconds at a new rate before it is measured
 LOOK = 0.4  # seconds between two looks; not the rhythm in which a system commits
@@ -107,10 +103,7 @@ class Bench:
 
 @contextmanager
 def bench(name: str, job: Job, speed: float) -> Iterator[Bench]:
-    with platform() as home:
-        client = kafka.admin(home.kafka)
-        missing = {*job.inputs, job.output} - set(client.list_topics(timeout=30).topics)
-        create(client, [NewTopic(topic, PARTITIONS, 1) for topic in missing])
+    with platform(query_topics(load_queries(QUERIES).values())) as home:
         system = SYSTEMS[name](home, job)
         load = Load(home.kafka, job, speed, system.schema_id)
         try:

@@ -23,7 +23,7 @@ class SundialQueries(System):
     """One Spark driver with one query. What it has committed is done, through to its output."""
 
     name = "sundial"
-    jobs = ("summaries",)
+    jobs = ("summaries", "windows", "join")
 
     def __init__(self, home: Home, job: Job):
         self._home, self._job = home, job

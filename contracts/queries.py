@@ -1,6 +1,9 @@
 """Stream queries: one YAML file under `schemas/queries/` each, with the SQL text itself or the name of one pure function.
 
 A query reads topics as rows and writes its result's rows to topics. It runs in the Spark application that it names.
+
+An input is a stream, of which each row counts, or a table: the last row of each key. A stream is joined with what a table holds;
+of tables alone a query gets the keys that change.
 """
 
 from collections import Counter
@@ -33,8 +36,13 @@ QUERIES = SCHEMAS / "queries"
 TRANSFORMS = SCHEMAS.parent / "jobs" / "transforms" / "queries"
 ROW_TIME = "RowTime"  # each input row's time, as the declaration wants it
 ROW_OFFSET = "RowOffset"  # of its record in the topic's partition; a key is always in one partition
+ROW_DELETED = "RowDeleted"  # of a table's row alone: whether its record has no value (a tombstone)
+CHANGES = "changes"  # what a query of tables alone reads
 LINE = "Line"  # the column of an input that is text
 ORIGIN = "_kafka"  # where a row came from, while it is decoded
+# Which batch each query with delivery: exactly-once wrote last: the query's name, and a note as JSON.
+COMMITS = Topic("sundial.commits", 1, None, compacted=True)
+TRANSACTIONS = "sundial."  # begins the transactional id of each of these queries
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 Column = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
@@ -58,9 +66,10 @@ class Key(Declared):
 
 class Input(Declared):
     """A topic as rows: a column for each field of its contract, one for its key where that is named, RowTime (TIMESTAMP) and
-    RowOffset (BIGINT)."""
+    RowOffset (BIGINT); of a table RowDeleted (BOOLEAN) as well."""
 
     topic: TopicName
+    kind: Literal["stream", "table"] = Field("stream", alias="as")  # table: the last row of each key, unless that deletes it
     record: AvroName | None = None  # contract of the values; what was written with other versions is read as its newest
     encoding: Encoding = "avro"  # of the values; text has one column, Line, an access log those of contracts/access_logs.py
     key: Key | None = None
@@ -68,6 +77,7 @@ class Input(Declared):
     timestamp: Expression | None = None  # of event time: Spark SQL over the columns that gives a TIMESTAMP
     valid: Expression | None = None  # Spark SQL condition over the columns; a record for which it is not true is dead-lettered
     lateness: Duration | None = None  # how far behind the newest RowTime seen a row may be and still count; null: no watermark
+    begin: Literal["earliest", "latest"] = "earliest"  # where a query that was never run begins: with all there is, or what comes
     partitions: Annotated[int, Field(ge=1, le=512)] | None = None  # of a topic that no feed and no query writes; default 2
     retention_days: RetentionDays | None = None  # of such a topic; default 7
     compacted: bool | None = None  # such a topic keeps the last record of each key, and is a table; default false
@@ -78,14 +88,22 @@ class Input(Declared):
             raise ValueError("timestamp goes with time: event, and with no other")
         if (self.encoding in LINES) == (self.record is not None):
             raise ValueError("record names the contract of the values; only encoding: text and access-log have none")
+        if self.is_table and self.key is None:
+            raise ValueError("as: table goes with key: a table holds the last row of each")
+        if self.is_table and self.lateness:
+            raise ValueError("as: table goes with no lateness: of each key the last record counts, whatever its time")
         return self
+
+    @property
+    def is_table(self) -> bool:
+        return self.kind == "table"
 
     @property
     def declared_topic(self) -> Topic:
         """What is asked for if nobody else declares the topic."""
         key_record = self.key.record if self.key else None
-        kept = days(self.retention_days or 7)
-        partitions, compacted = self.partitions or 2, bool(self.compacted)
+        kept = days(self.retention_days or ("forever" if self.is_table else 7))
+        partitions, compacted = self.partitions or 2, self.is_table if self.compacted is None else self.compacted
         return Topic(self.topic, partitions, kept, compacted, self.record, key_record, encoding=self.encoding)
 
 
@@ -120,7 +138,12 @@ class Output(Declared):
 
 
 class Query(Declaration):
-    """A declared stream query. `sql` sees each input as a view of that name; `transform` gets them as a dict of DataFrames."""
+    """A declared stream query. `sql` sees each input as a view of that name; `transform` gets them as a dict of DataFrames.
+
+    Beside streams, a table is what it holds when a batch begins. Tables alone are one view (or one DataFrame) of that name:
+    `changes`, a row for each key of which a record came, with the column of the key and for each table a struct of its last row,
+    null where there was none so far.
+    """
 
     description: str
     inputs: Annotated[dict[Identifier, Input], Field(min_length=1)]
@@ -133,6 +156,10 @@ class Query(Declaration):
     trigger: Duration = "1 second"  # how often a batch begins
     most_per_batch: Annotated[int, Field(ge=1)] = 500_000  # records of each input that a batch takes at most
     application: Name = "shared"  # queries of one application share a driver, and its memory
+    # At least once: what a batch that was interrupted had written is written again. Exactly once: readers of what is committed
+    # see each batch once, and whole.
+    delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
+    acks: Literal["all", 1, 0] = "all"  # brokers that confirm a record: all in sync, the leader, or nobody
 
     @model_validator(mode="after")
     def _says_one_thing(self):
@@ -147,21 +174,56 @@ class Query(Declaration):
                 raise ValueError(f"two outputs to topic {topic}")
             if topic in read:
                 raise ValueError(f"topic {topic} is both read and written")
+        if self.reads_changes:
+            keys = {each.key for each in self.inputs.values()}
+            if len(keys) > 1:
+                raise ValueError("tables alone are joined by their keys: all must have the same key, column and record")
+            if (column := next(iter(keys)).column).lower() in self.inputs:
+                raise ValueError(f"tables alone are columns of {CHANGES}, as their key is: {column} can't be the name of both")
+            if self.mode != "update":
+                raise ValueError("tables alone go with mode: update, as a row is told whenever it changes")
+        if self.exactly_once and self.acks != "all":
+            raise ValueError("delivery: exactly-once goes with acks: all, and with no other")
         return self
+
+    @property
+    def repaired(self) -> bool:
+        """Whether a job writes rows anew for which something came too late: see `jobs/repair_summaries.py`."""
+        return self.transform in ("metric_summaries", "metric_rollups")
+
+    @property
+    def reads_changes(self) -> bool:
+        """Whether it is of tables alone."""
+        return all(each.is_table for each in self.inputs.values())
+
+    @property
+    def looked_up(self) -> dict[str, Input]:
+        """The tables that its streams are joined with."""
+        return {} if self.reads_changes else {alias: each for alias, each in self.inputs.items() if each.is_table}
 
     def unmet(self) -> Iterator[str]:
         for alias, each in self.inputs.items():
             yield from no_contract(f"inputs.{alias}.record", each.record)
             yield from no_contract(f"inputs.{alias}.key.record", each.key and each.key.record)
-            columns = [*_fields(each), *([each.key.column] if each.key else []), ROW_TIME, ROW_OFFSET, ORIGIN]
+            own = [ROW_TIME, ROW_OFFSET, *([ROW_DELETED] if each.is_table else []), ORIGIN]
+            columns = [*_fields(each), *([each.key.column] if each.key else []), *own]
             for column, times in Counter(column.lower() for column in columns).items():
                 if times > 1:
-                    yield f"inputs.{alias}: two columns are named {column!r} (fields, key, {ROW_TIME}, {ROW_OFFSET}, {ORIGIN})"
+                    yield f"inputs.{alias}: two columns are named {column!r} (fields, key, {', '.join(own)})"
         for number, each in enumerate(self.outputs):
             yield from no_contract(f"outputs.{number}.record", each.record)
             yield from no_contract(f"outputs.{number}.version", each.version and each.record, each.version)
         if self.transform and not (TRANSFORMS / f"{self.transform}.py").exists():
             yield f"transform: no jobs/transforms/queries/{self.transform}.py"
+
+    @property
+    def exactly_once(self) -> bool:
+        return self.delivery == "exactly-once"
+
+    @property
+    def transactional_id(self) -> str:
+        """By which Kafka knows the query's producer, whichever driver runs it."""
+        return TRANSACTIONS + self.name
 
 
 def _fields(source: Input) -> list[str]:
@@ -210,14 +272,20 @@ def declared_topics() -> list[Topic]:
     return of_feeds + query_topics(queries, of_feeds)
 
 
+def topics_read() -> set[str]:
+    """Topics that a feed or a query reads."""
+    return {*load_feeds(), *(each.topic for query in load_queries().values() for each in query.inputs.values())}
+
+
 def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list[Topic]:
-    """The topics that queries write and read, with their dead letters, but for those that others (the feeds) declare.
+    """The topics that queries write and read, with their dead letters, but for those that others (the feeds) declare; and that of
+    the commits, where a query is delivered exactly once.
 
     A topic belongs to who writes it; one that no declaration writes, to all that read it. Raises DeclarationError where two
     declarations of one topic say different things.
     """
     queries, theirs, mistakes = list(queries), {topic.name: topic for topic in others}, []
-    owned = dict(theirs)
+    owned = theirs | ({COMMITS.name: COMMITS} if any(query.exactly_once for query in queries) else {})
     for query in queries:
         for topic in (each.declared_topic for each in query.outputs):
             if owned.setdefault(topic.name, topic) is not topic:
@@ -235,6 +303,9 @@ def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic} is {known.encoding} in another declaration")
             elif each.topic not in owned and known != wanted:
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: another declaration gives {each.topic} another size")
+            elif each.is_table and (not known.compacted or known.retention_days is not None):
+                remedy = "declare compacted: true and retention_days: forever where it is written"
+                mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic} loses keys, so it is no table; {remedy}")
     if mistakes:
         raise DeclarationError("\n".join(mistakes))
     for name in [each.topic for query in queries for each in (*query.inputs.values(), *query.outputs)]:

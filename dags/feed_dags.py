@@ -1,4 +1,4 @@
-"""What the batch DAGs have in common: one of each kind per declared feed, and a candidate's way to promotion."""
+"""What the batch DAGs have in common, most of them one of each kind per declared feed; and a candidate's way to promotion."""
 
 import datetime as dt
 import re
@@ -20,10 +20,10 @@ ANSWER_WITHIN = dt.timedelta(hours=12)
 MINUTE = dt.timedelta(minutes=1)
 
 
-def feed_dag(kind: str, feed: Feed, doc_md: str, tags: list[str], **dag) -> DAG:
-    """The DAG `<kind>.<feed>`: one run at a time, retried jobs, the feed's own clock for `local_date`."""
+def batch_dag(dag_id: str, zone: dt.tzinfo, doc_md: str, tags: list[str], **dag) -> DAG:
+    """A DAG of jobs: one run at a time, jobs that are tried again, `local_date` by that zone's clock."""
     return DAG(
-        dag_id=f"{kind}.{feed.name}",
+        dag_id=dag_id,
         start_date=dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
         catchup=False,
         max_active_runs=1,
@@ -35,16 +35,17 @@ def feed_dag(kind: str, feed: Feed, doc_md: str, tags: list[str], **dag) -> DAG:
             "weight_rule": "upstream",
             "pre_execute": refuse_what_makes_no_sense,
         },
-        user_defined_macros={
-            "approved_by": approved_by,
-            "reason": reason,
-            "day_after_history": lambda: day_after_history(feed),
-        },
-        user_defined_filters={"local_date": lambda at: at.astimezone(feed.zone).date().isoformat()},
-        tags=["sundial", kind, feed.name, *tags],
+        user_defined_filters={"local_date": lambda at: at.astimezone(zone).date().isoformat()},
+        tags=["sundial", *tags],
         doc_md=doc_md,
         **dag,
     )
+
+
+def feed_dag(kind: str, feed: Feed, doc_md: str, tags: list[str], **dag) -> DAG:
+    """The batch DAG `<kind>.<feed>`, on the feed's own clock."""
+    macros = {"approved_by": approved_by, "reason": reason, "day_after_history": lambda: day_after_history(feed)}
+    return batch_dag(f"{kind}.{feed.name}", feed.zone, doc_md, [kind, feed.name, *tags], user_defined_macros=macros, **dag)
 
 
 def refuse_what_makes_no_sense(context) -> None:

@@ -62,12 +62,12 @@ def _env() -> dict[str, str]:
 
 
 class SparkJob(SparkSubmitOperator):
-    """The provider's operator, for a feed's job. An argument that renders to nothing is left out, so it can be optional."""
+    """The provider's operator, for our jobs. An argument that renders to nothing is left out, so it can be optional."""
 
     def __init__(
         self,
         *,
-        feed: str,
+        feed: str | None,
         links: tuple[BaseOperatorLink, ...],
         afterwards: Afterwards | None = None,
         for_good: ForGood | None = None,
@@ -107,9 +107,12 @@ class SparkJob(SparkSubmitOperator):
         return line
 
 
-def spark_job(job: str, feed: str, *options: str, links: tuple[BaseOperatorLink, ...] = (Dashboard(),), **task) -> SparkJob:
+def spark_job(
+    job: str, feed: str | None, *options: str, links: tuple[BaseOperatorLink, ...] = (Dashboard(),), **task
+) -> SparkJob:
     """A task that runs jobs/<job>.py for a feed, with templated options; its log and its error are the driver's own lines.
 
+    :param feed: None: for none, or for what the options say.
     :param afterwards: called with the context when the job has ended well; may end the task otherwise.
     :param for_good: called with the context when the job has failed; true: another try would change nothing, so there is none.
     """
@@ -118,7 +121,7 @@ def spark_job(job: str, feed: str, *options: str, links: tuple[BaseOperatorLink,
         feed=feed,
         links=links,
         application=_application(job),
-        application_args=["--feed", feed, *options],
+        application_args=[*(["--feed", feed] if feed else []), *options],
         name=f"sundial-{job}",
         conn_id=CONNECTION,
         conf=_conf(os.environ.get("SUNDIAL_BATCH_JAVA_OPTIONS", ""), BATCH_CORES),

@@ -30,8 +30,9 @@ def main(platform: Platform) -> None:
     options = arguments.parse_args()
     feed: Feed = options.feed
     table = lake.history(platform, feed)
-    todo = steps(pending(kafka.available(platform, feed.topic), archived(table), feed), options.step)
-    waiting = sum(_size(step) for step in todo)
+    held, declaration = kafka.available(platform, feed.topic), f"schemas/feeds/{feed.name}.yaml"
+    todo = steps(pending(held, archived(table), feed.topic, declaration), options.step)
+    waiting = sum(size(step) for step in todo)
     print(f"{feed.topic}: {waiting:,} records to archive", flush=True)
     if not todo:
         return
@@ -41,7 +42,7 @@ def main(platform: Platform) -> None:
     for step in todo:
         records = kafka.read_ranges(session, platform, feed.topic, step)
         _archive(session, platform, feed, readings.decode(records, feed, writers), step, options.run_id)
-        done += _size(step)
+        done += size(step)
         print(f"{feed.topic}: {done:,} of {waiting:,} records archived ({100 * done // waiting} %)", flush=True)
 
 
@@ -57,40 +58,48 @@ def _archive(
     refused = bad.count()
     if refused:
         bad.select(*wire.dead_letter(feed.topic)).write.format("kafka").options(**kafka.producer_options(platform)).save()
-    reached = archived(table) | {partition: each.end for partition, each in step.items()}
-    note = {"run_id": run_id, "offsets": {str(partition): end for partition, end in sorted(reached.items())}}
-    # Delta leaves out a commit of the same application whose version it has seen: two runs at once archive a step once.
-    once = {"txnAppId": f"archive {feed.topic}", "txnVersion": str(sum(reached.values()))}
+    note, once = reached(table, feed.topic, step)
     readings = placed(read.where(~wrong), feed.timezone, feed.interval_seconds)
-    merged = history.merge(session, table, readings, note, **once)
+    merged = history.merge(session, table, readings, {"run_id": run_id} | note, **once)
     read.unpersist()
     print(
         f"history/{feed.table}: version {table.version()}, {merged}; {refused:,} records to {feed.dead_letter_topic}", flush=True
     )
 
 
-def pending(held: dict[int, kafka.Range], done: dict[int, int], feed: Feed) -> dict[int, kafka.Range]:
-    """The offsets of each partition that are yet to be archived. Raises JobError where the topic has already lost some."""
+def pending(held: dict[int, kafka.Range], done: dict[int, int], topic: str, declaration: str) -> dict[int, kafka.Range]:
+    """The offsets of each partition that are yet to be archived. Raises JobError where the topic has already lost some.
+
+    declaration: the file that says how long the topic keeps its records.
+    """
     ranges = {}
     for partition, each in held.items():
         start = done.get(partition, each.start)
         if start < each.start:
             raise JobError(
-                f"topic {feed.topic}, partition {partition}: offsets {start} to {each.start - 1} were deleted before they were "
-                f"archived; raise retention_days in schemas/feeds/{feed.name}.yaml and replay that span from its source"
+                f"topic {topic}, partition {partition}: offsets {start} to {each.start - 1} were deleted before they were "
+                f"archived; raise retention_days in {declaration} and replay that span from its source"
             )
         if start > each.end:
             raise JobError(
-                f"topic {feed.topic}, partition {partition}: archived up to offset {start}, but the topic ends at {each.end}; "
-                "the topic was deleted and made anew: archive it as a new feed, or restore it"
+                f"topic {topic}, partition {partition}: archived up to offset {start}, but the topic ends at {each.end}; "
+                "the topic was deleted and made anew: archive it as a new one, or restore it"
             )
         ranges[partition] = kafka.Range(start, each.end)
     return ranges
 
 
+def reached(table: lake.Table, topic: str, step: dict[int, kafka.Range]) -> tuple[dict, dict[str, str]]:
+    """What the commit of a step notes (how far it goes), and the options by which Delta takes it once."""
+    ends = archived(table) | {partition: each.end for partition, each in step.items()}
+    # Delta leaves out a commit of the same application whose version it has seen: two runs at once archive a step once.
+    once = {"txnAppId": f"archive {topic}", "txnVersion": str(sum(ends.values()))}
+    return {"offsets": {str(partition): end for partition, end in sorted(ends.items())}}, once
+
+
 def steps(ranges: dict[int, kafka.Range], most: int) -> list[dict[int, kafka.Range]]:
     """The ranges cut into steps of at most about `most` records, all partitions advancing alike, as time does in them."""
-    waiting = _size(ranges)
+    waiting = size(ranges)
     count = -(-waiting // most)
 
     def cut(each: kafka.Range, number: int) -> int:
@@ -108,7 +117,8 @@ def archived(table: lake.Table) -> dict[int, int]:
     return {int(partition): end for partition, end in newest.note["offsets"].items()} if newest else {}
 
 
-def _size(ranges: dict[int, kafka.Range]) -> int:
+def size(ranges: dict[int, kafka.Range]) -> int:
+    """Records in these ranges."""
     return sum(each.end - each.start for each in ranges.values())
 
 

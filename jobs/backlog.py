@@ -112,17 +112,27 @@ class BatchesBacklog:
 
 
 def committed(checkpoint: Path) -> int | None:
-    """The sum of the offsets, over all sources, up to which a query's work is committed; None while it has none to begin with."""
+    """The sum of the offsets up to which a query's work is committed; None while it has none to begin with. A topic that it reads
+    as several sources counts once, as far as all of them have come."""
     try:
         batches = [int(file.name) for file in (checkpoint / "commits").glob("[0-9]*")]
         if batches:
-            lines = (checkpoint / "offsets" / str(max(batches))).read_text().splitlines()[2:]  # after version and metadata
+            offsets = planned(checkpoint, max(batches))
         else:
-            lines = [file.read_text().splitlines()[-1] for file in (checkpoint / "sources").glob("[0-9]*/0")]
+            offsets = [json.loads(file.read_text().splitlines()[-1]) for file in (checkpoint / "sources").glob("[0-9]*/0")]
     except FileNotFoundError:  # Spark has just removed an old batch's file; the next look finds newer ones
         return None
-    offsets = [json.loads(line) for line in lines if line != "-"]
-    return sum(offset for of_source in offsets for topic in of_source.values() for offset in topic.values()) if offsets else None
+    reached: dict[tuple[str, str], int] = {}
+    for topic, partitions in (each for of_source in offsets for each in of_source.items()):
+        for partition, offset in partitions.items():
+            reached[topic, partition] = min(offset, reached.get((topic, partition), offset))
+    return sum(reached.values()) if offsets else None
+
+
+def planned(checkpoint: Path, batch: int) -> list[dict]:
+    """Where a batch ends that Spark has planned: of each source the offsets, by topic and partition."""
+    lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()[2:]  # after version and metadata
+    return [json.loads(line) for line in lines if line != "-"]
 
 
 def begins(checkpoint: Path, topic: str) -> int | None:

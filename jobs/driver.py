@@ -104,8 +104,13 @@ class Driver:
 
 
 def said(error: Exception | None) -> str:
-    """What a failed query says, without the plan that Spark prints after it."""
-    return str(error).partition("\n=== Streaming Query ===")[0]
+    """What a failed query says, without the plan that Spark prints after it; of a Python trace, what was raised in the end."""
+    text = str(error).partition("\n=== Streaming Query ===")[0]
+    before, trace, after = text.partition("Traceback (most recent call last):\n")
+    if not trace:
+        return text
+    raised = [line for line in after.partition("\n\n")[0].splitlines() if line and not line.startswith(" ")]
+    return f"{before.splitlines()[0].rstrip()} {raised[-1] if raised else ''}".rstrip()
 
 
 def now() -> str:

@@ -2,12 +2,13 @@
 
 import datetime as dt
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import httpx2  # what confluent-kafka's registry client speaks, and raises where nobody answers
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
@@ -93,10 +94,14 @@ def offsets_since(platform: Platform, topic: str, moment: dt.datetime) -> dict[i
 
 
 class Ends:
-    """Where topics end now, all their partitions together: asked often, in one request."""
+    """Where topics end now, all their partitions together: asked often, in one request.
 
-    def __init__(self, platform: Platform, topics: list[str]):
+    committed: whether they end before the first transaction that is still open, as for those who read what is committed.
+    """
+
+    def __init__(self, platform: Platform, topics: list[str], committed: bool = True):
         self._platform, self._topics = platform, topics
+        self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         quiet = {"log_level": 0}  # the error is raised, not logged
         self._admin = AdminClient(platform.access.client_options(platform.kafka) | quiet)
 
@@ -106,7 +111,8 @@ class Ends:
             known = self._admin.list_topics(timeout=PATIENCE).topics
             latest = {TopicPartition(t, p): OffsetSpec.latest() for t in self._topics for p in known[t].partitions}
             ends = dict.fromkeys(self._topics, 0)
-            for partition, found in self._admin.list_offsets(latest, request_timeout=PATIENCE).items():
+            asked = self._admin.list_offsets(latest, isolation_level=self._isolation, request_timeout=PATIENCE)
+            for partition, found in asked.items():
                 ends[partition.topic] += found.result(timeout=PATIENCE).offset
         except (KafkaException, KeyError, TimeoutError) as error:
             raise JobError(
@@ -115,15 +121,36 @@ class Ends:
         return ends
 
 
+def last_value(platform: Platform, topic: str, key: bytes, group: str, wait: float) -> bytes | None:
+    """The newest value of a key in a topic of one partition; None where it has none.
+
+    What stands behind another writer's open transaction can't be read before that ends, which is waited for.
+    Raises JobError where it takes longer than `wait` seconds, or the topic or the broker is missing.
+    """
+    found, deadline = None, time.monotonic() + wait
+    with _consumer(platform, topic, group, **{"enable.partition.eof": True}) as (consumer, _):
+        end = Ends(platform, [topic], committed=False).now()[topic]
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        while time.monotonic() < deadline:
+            for message in consumer.consume(10_000, timeout=0.5):
+                if not message.error():
+                    found = message.value() if message.key() == key else found
+                elif message.error().code() != KafkaError._PARTITION_EOF:
+                    raise KafkaException(message.error())
+                elif message.offset() >= end:
+                    return found
+    raise JobError(f"topic {topic}: could not be read to its end within {wait:.0f} s; a transaction of another query may be open")
+
+
 @contextmanager
-def _consumer(platform: Platform, topic: str) -> Iterator[tuple[Consumer, list[int]]]:
-    """A consumer that belongs to no group's business, and the topic's partitions."""
-    options = {"group.id": "sundial-archive", "enable.auto.commit": False}
+def _consumer(platform: Platform, topic: str, group: str = "sundial-archive", **options) -> Iterator[tuple[Consumer, list[int]]]:
+    """A consumer of what is committed that belongs to no group's business, and the topic's partitions."""
+    options |= {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_committed", "fetch.queue.backoff.ms": 5}
     consumer = Consumer(platform.access.client_options(platform.kafka) | options)
     try:
         found = consumer.list_topics(topic, timeout=20).topics[topic]
         if found.error:
-            raise JobError(f"topic {topic}: {found.error.str()}; `sundial up` creates the topics of every declared feed")
+            raise JobError(f"topic {topic}: {found.error.str()}; `sundial up` creates the topics of every declaration")
         yield consumer, sorted(found.partitions)
     except KafkaException as error:
         raise JobError(f"Kafka at {platform.kafka}: {error.args[0].str()}") from error
@@ -137,11 +164,10 @@ def read_ranges(
     """Exactly the records of those offset ranges, as a batch; with the column `headers` where they are wanted."""
     return (
         spark.read.format("kafka")
-        .options(**platform.access.spark_options(platform.kafka))
+        .options(**_reader_options(platform))
         .option("subscribe", topic)
         .option("startingOffsets", json.dumps({topic: {str(p): each.start for p, each in ranges.items()}}))
         .option("endingOffsets", json.dumps({topic: {str(p): each.end for p, each in ranges.items()}}))
-        .option("failOnDataLoss", "true")
         .option("includeHeaders", headers)
         .load()
     )
@@ -162,22 +188,42 @@ def read_stream(
     """
     reader = (
         spark.readStream.format("kafka")
-        .options(**platform.access.spark_options(platform.kafka))
+        .options(**_reader_options(platform))
         .option("subscribe", topic)
         .option("startingOffsets", begin)
-        .option("failOnDataLoss", "true")
         .option("includeHeaders", headers)
         .option("kafka.max.poll.records", "5000")
     )
     return (reader.option("maxOffsetsPerTrigger", most_per_batch) if most_per_batch else reader).load()
 
 
-def producer_options(platform: Platform) -> dict[str, str]:
-    """Options of the Kafka sink. No linger: a lone record leaves at once, and under load batches form by themselves."""
+def read_whole(spark: SparkSession, platform: Platform, topic: str) -> DataFrame:
+    """All that a topic holds, as a batch: each micro-batch that is joined with it reads it anew, to its ends of that moment."""
+    return (
+        spark.read.format("kafka")
+        .options(**_reader_options(platform))
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("endingOffsets", "latest")
+        .load()
+    )
+
+
+def _reader_options(platform: Platform) -> dict[str, str]:
+    """Options of the Kafka source: of transactions only what is committed, and records that are gone are an error."""
+    committed = {"kafka.isolation.level": "read_committed", "failOnDataLoss": "true"}
+    return platform.access.spark_options(platform.kafka) | committed
+
+
+def producer_options(platform: Platform, acks: str | int = "all") -> dict[str, str]:
+    """Options of the Kafka sink. No linger: a lone record leaves at once, and under load batches form by themselves.
+
+    acks: brokers that confirm a record: all, 1 or 0. Fewer than all may lose it, and double or overtake what is sent again.
+    """
     return {
         **platform.access.spark_options(platform.kafka),
-        "kafka.acks": "all",
-        "kafka.enable.idempotence": "true",
+        "kafka.acks": str(acks),
+        "kafka.enable.idempotence": "true" if acks == "all" else "false",
         "kafka.linger.ms": "0",
         "kafka.batch.size": "262144",
         "kafka.compression.type": "lz4",

@@ -114,6 +114,10 @@ class Table:
         table = pa.Table.from_pylist(rows)
         deltalake.write_deltalake(self.path, table, mode="append", schema_mode="merge", commit_properties=_properties(note))
 
+    def append(self, rows: DataFrame, note: dict, **options: str) -> None:
+        """Rows added to those that are there, in one commit that carries the note."""
+        self._writer(rows, note).mode("append").options(**options).save(self.path)
+
     def replace(self, rows: DataFrame, values: Iterable, note: dict, **options: str) -> None:
         """The partitions of these values made to hold exactly these rows, in one commit that carries the note."""
         writer = self._writer(rows, note).mode("overwrite").options(**options)
@@ -212,6 +216,11 @@ def candidate(platform: Platform, feed: Feed) -> Table:
 
 def baseline(platform: Platform, feed: Feed) -> Table:
     return Table(f"{platform.lake}/baseline/{feed.table}", "DayType")
+
+
+def events(platform: Platform, topic: str) -> Table:
+    """The records of a topic that queries read, as their rows."""
+    return Table(f"{platform.lake}/events/{topic}", "Date")
 
 
 def gate_results(platform: Platform) -> Table:

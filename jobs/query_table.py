@@ -27,8 +27,7 @@ def main(platform: Platform) -> None:
     query = _of_tables(load_query(options.query, options.queries))
     held = {topic: kafka.available(platform, topic) for topic in sorted({each.topic for each in query.inputs.values()})}
     to_read = _ranges(held, _ends(platform, query, held, options.until, options.at))
-    session = spark.session(f"table {query.name}", platform)
-    _ = session.streams  # brings up what the state stores of a batch report to, too
+    session = spark.with_state(spark.session(f"table {query.name}", platform))
     registry = kafka.Registry(platform)
     decoded = {}
     for alias, each in query.inputs.items():

@@ -8,10 +8,10 @@ from pyspark.sql import functions as F
 
 from contracts import avro
 from contracts.declarations import dead_letter_topic
-from contracts.queries import LINE, ORIGIN, ROW_OFFSET, ROW_TIME, Input, Output, Query
+from contracts.queries import CHANGES, LINE, ORIGIN, ROW_DELETED, ROW_OFFSET, ROW_TIME, Input, Output, Query
 from jobs import plain, wire
 from jobs.settings import JobError
-from jobs.transforms import access_log
+from jobs.transforms import access_log, tables
 from jobs.wire import Writers
 
 
@@ -32,30 +32,37 @@ def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> Da
     value, key = F.col("_value"), F.col("_key")
     decoded, why, fields = _value(records.sparkSession, source, value, writers)
     read = taken.select("*", decoded.alias("_value"), _key(source, writers).alias("_key"))
-    error = F.coalesce(why, _key_error(source, key, writers))
+    deleted = F.lit(source.is_table) & F.col("Bytes").isNull()
+    error = F.coalesce(F.when(~deleted, why), _key_error(source, key, writers))
     if source.key:
         fields |= {source.key.column: key}
     columns = [column.alias(name) for name, column in fields.items()]
-    flat = read.select(*columns, F.struct(*origin.values(), "Headers", error.alias("Error")).alias(ORIGIN))
-    good = F.col(ORIGIN)["Error"].isNull()
-    timed = flat.withColumn(ROW_TIME, F.when(good, _time(source))).withColumn(ROW_OFFSET, F.col(ORIGIN)["KafkaOffset"])
-    error = F.coalesce(F.col(ORIGIN)["Error"], F.when(F.col(ROW_TIME).isNull(), f"no {source.time} time"), _invalid(source))
-    judged = timed.withColumn("_error", error)
+    beside = ["Headers", deleted.alias(ROW_DELETED), error.alias("Error")]
+    flat = read.select(*columns, F.struct(*origin.values(), *beside).alias(ORIGIN))
+    good, deleted = F.col(ORIGIN)["Error"].isNull(), F.col(ORIGIN)[ROW_DELETED]
+    time = F.when(deleted, F.col(ORIGIN)["At"]).otherwise(_time(source))  # what deletes has no field that tells it
+    own = {ROW_TIME: F.when(good, time), ROW_OFFSET: F.col(ORIGIN)["KafkaOffset"]}
+    own |= {ROW_DELETED: deleted} if source.is_table else {}
+    wrong = F.when(~deleted, F.coalesce(F.when(F.col(ROW_TIME).isNull(), f"no {source.time} time"), _invalid(source)))
+    judged = flat.withColumns(own).withColumn("_error", F.coalesce(F.col(ORIGIN)["Error"], wrong))
     return judged.select(
-        F.when(F.col("_error").isNull(), F.struct(*fields, ROW_TIME, ROW_OFFSET)).alias("Row"),
+        F.when(F.col("_error").isNull(), F.struct(*fields, *own)).alias("Row"),
         F.col("_error").alias("Error"),
         *(F.col(ORIGIN)[name].alias(name) for name in ("Key", "Bytes", "KafkaPartition", "KafkaOffset", "Headers")),
     )
 
 
-def records(query: Query, decoded: dict[str, DataFrame], schema_ids: dict[str, int]) -> DataFrame:
+def records(
+    query: Query, decoded: dict[str, DataFrame], schema_ids: dict[str, int], held: dict[str, DataFrame] | None = None
+) -> DataFrame:
     """Kafka records (topic, key, value, headers) of what a query writes: its result, and the dead letters of its inputs.
 
     decoded: what `decode` makes of each input. schema_ids: registry id of the values of each output topic that is Avro.
+    held: what `decode` makes of all that the topics of the tables hold that live streams are joined with, as a batch.
     """
-    written = encode(
-        result(query, {alias: _good(rows, query.inputs[alias]) for alias, rows in decoded.items()}), query, schema_ids
-    )
+    read = decoded | (held or {})
+    found = result(query, {alias: _good(rows, query.inputs[alias]) for alias, rows in read.items()})
+    written = encode(found, query, schema_ids)
     for alias, rows in decoded.items():
         letter = F.struct(*wire.dead_letter(query.inputs[alias].topic, F.col("Headers")))
         written = written.union(_each(rows, F.when(F.col("Error").isNotNull(), letter)))
@@ -63,7 +70,12 @@ def records(query: Query, decoded: dict[str, DataFrame], schema_ids: dict[str, i
 
 
 def result(query: Query, inputs: dict[str, DataFrame]) -> DataFrame:
-    """What the query makes of its inputs, live or not. SQL sees them as views, which stay in the session of the inputs."""
+    """What the query makes of its inputs' rows, live or not. SQL sees them as views, which stay in the session of the inputs."""
+    if query.reads_changes:
+        inputs = {CHANGES: tables.changes(inputs, next(iter(query.inputs.values())).key.column)}
+    else:
+        looked_up = {alias: tables.held(inputs[alias], each.key.column) for alias, each in query.looked_up.items()}
+        inputs = inputs | looked_up
     if query.transform:
         module = importlib.import_module(f"jobs.transforms.queries.{query.transform}")
         if not (function := getattr(module, query.transform, None)):

@@ -4,7 +4,8 @@ Each has its own checkpoint and is planned anew by itself when its inputs' write
 driver ends with its error, and all of them begin again where they were once it is started again.
 
 Delivery is at least once: a batch that was interrupted is written again. As a row that is computed again has the same key, topics
-are compacted and readers upsert, its effect is once. A query that was never run begins with the oldest record of each topic.
+are compacted and readers upsert, its effect is once. Where a declaration asks for exactly once, `transactions` writes instead.
+A query that was never run begins with the oldest record of each topic, or the next one where its declaration says so.
 Rows that come later than an input's lateness are left out by Spark where it has state to protect; the heartbeat counts them.
 """
 
@@ -13,23 +14,20 @@ from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from contracts import avro
-from contracts.queries import Output, Query, load_application
+from contracts.queries import Input, Output, Query, load_application
 from jobs import kafka, rows, settings, spark, wire
 from jobs.backlog import BatchesBacklog
 from jobs.driver import Driver, now, said
 from jobs.settings import JobError, Platform
+from jobs.transactions import Transactions
 from jobs.wire import Writers
 
 WATCH_SECONDS = 1.0
 REGISTRY_EVERY = 5  # watches
 BATCH_WAIT = 10.0  # seconds that a batch which is being worked on has to end before it is interrupted
-STATE_STORE = {
-    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-}
 
 
 def main(platform: Platform) -> None:
@@ -47,8 +45,9 @@ def main(platform: Platform) -> None:
             _watch(driver, running)
         finally:
             driver.report(state="stopping")
+            deadline = time.monotonic() + BATCH_WAIT
             for each in running:
-                each.stop()
+                each.stop(deadline)
 
 
 def _watch(driver: Driver, running: list["Running"]) -> None:
@@ -82,6 +81,7 @@ class Running:
         self._writers = {name: registry.writers(name) for each in query.inputs.values() for name in rows.subjects(each)}
         self._started_at, self._seen, self._late = now(), -1, 0
         self._query: StreamingQuery | None = None
+        self._transactions: Transactions | None = None  # of a query that is delivered exactly once
         self._backlog = BatchesBacklog(platform, {each.topic for each in query.inputs.values()}, self._checkpoint)
         self._health: dict = {}
 
@@ -90,10 +90,8 @@ class Running:
         self._started_at, self._seen = now(), -1
         print(f"query {self.name} started at {self._started_at}", flush=True)
         self._query = (
-            self._records()
-            .writeStream.queryName(self.name)
-            .format("kafka")
-            .options(**kafka.producer_options(self._platform))
+            self._written(self._records().writeStream)
+            .queryName(self.name)
             .outputMode(self._declared.mode)
             .option("checkpointLocation", str(self._checkpoint))
             .trigger(processingTime=self._declared.trigger)
@@ -107,7 +105,8 @@ class Running:
             error = self._query.exception()
             unknown = wire.unknown_schema(error)
             if not unknown:
-                raise JobError(f"query {self.name} failed: {said(error)}")
+                ours = self._transactions and self._transactions.failure
+                raise ours or JobError(f"query {self.name} failed: {said(error)}")
             subject, schema_id = unknown
             self._plan_with(self._writers | {subject: self._registry.learned(self._writers[subject], schema_id)})
         elif ask_registry:
@@ -140,36 +139,45 @@ class Running:
             self._health = self._backlog.measure()
         return self._health
 
-    def stop(self) -> None:
-        """Between two batches if there is a pause; a batch that takes too long is interrupted, and repeated after a restart."""
+    def stop(self, deadline: float) -> None:
+        """Between two batches if there is a pause before the deadline (of time.monotonic); else its batch is interrupted, and
+        repeated after a restart."""
         if self._query is None:
             return
-        deadline = time.monotonic() + BATCH_WAIT
         while self._query.isActive and self._query.status["isTriggerActive"] and time.monotonic() < deadline:
             time.sleep(0.02)
         self._query.stop()
+        if self._transactions:
+            self._transactions.close()
+
+    def _written(self, records: DataStreamWriter) -> DataStreamWriter:
+        if not self._declared.exactly_once:
+            return records.format("kafka").options(**kafka.producer_options(self._platform, self._declared.acks))
+        self._transactions = Transactions(self._platform, self._declared, self._checkpoint)
+        return records.foreachBatch(self._transactions.write)
 
     def _records(self) -> DataFrame:
-        session = self._session.newSession()  # each query has its own views: two may call their inputs alike
-        for name, value in STATE_STORE.items():
-            session.conf.set(name, value)
+        session = spark.with_state(self._session.newSession())  # of its own: two queries may call their inputs alike
         decoded = {
-            alias: rows.decode(self._read(session, each.topic), each, self._writers)
-            for alias, each in self._declared.inputs.items()
+            alias: rows.decode(self._read(session, each), each, self._writers) for alias, each in self._declared.inputs.items()
+        }
+        held = {
+            alias: rows.decode(kafka.read_whole(session, self._platform, each.topic), each, self._writers)
+            for alias, each in self._declared.looked_up.items()
         }
         in_avro = [each for each in self._declared.outputs if each.encoding == "avro"]
-        return rows.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in in_avro})
+        return rows.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in in_avro}, held)
 
     def _schema_id(self, output: Output) -> int:
         return self._registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))
 
-    def _read(self, session: SparkSession, topic: str) -> DataFrame:
+    def _read(self, session: SparkSession, source: Input) -> DataFrame:
         most = self._declared.most_per_batch
-        return kafka.read_stream(session, self._platform, topic, begin="earliest", most_per_batch=most, headers=True)
+        return kafka.read_stream(session, self._platform, source.topic, source.begin, most, headers=True)
 
     def _plan_with(self, writers: dict[str, Writers]) -> None:
         print(f"query {self.name}: planning anew", flush=True)
-        self.stop()
+        self.stop(time.monotonic() + BATCH_WAIT)
         self._writers = writers
         self.start()
 

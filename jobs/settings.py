@@ -85,6 +85,13 @@ def _of_queries(arguments: argparse.ArgumentParser) -> argparse.ArgumentParser:
     return arguments
 
 
+def topic_parser(description: str) -> argparse.ArgumentParser:
+    """The command line of a job for one topic: `--topic`."""
+    arguments = argparse.ArgumentParser(description=description)
+    arguments.add_argument("--topic", required=True, metavar="NAME", help="that a feed or a declared query reads")
+    return arguments
+
+
 def add_run_id(arguments: argparse.ArgumentParser) -> None:
     arguments.add_argument("--run-id", required=True, type=_run_id, help="names the run in every table it writes")
 

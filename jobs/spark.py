@@ -7,6 +7,12 @@ from contracts import spark_history
 from jobs import settings
 from jobs.settings import Platform
 
+# Of queries with state.
+_STATE_STORE = {
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
 
 def session(name: str, platform: Platform, **conf: str) -> SparkSession:
     """A session named `name`. Master and resources come from the submit, local[2] by plain python; `conf` adds the job's own."""
@@ -17,6 +23,14 @@ def session(name: str, platform: Platform, **conf: str) -> SparkSession:
     created.sparkContext.setLogLevel("WARN")
     if platform.events:
         print(spark_history.line(created.sparkContext.applicationId), flush=True)
+    return created
+
+
+def with_state(created: SparkSession) -> SparkSession:
+    """The session, able to run queries with state as a batch too: Spark makes the coordinator of states only with its streams."""
+    created.streams.resetTerminated()
+    for name, value in _STATE_STORE.items():
+        created.conf.set(name, value)
     return created
 
 

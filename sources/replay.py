@@ -98,7 +98,7 @@ class _Player:
         self.report = Report(acks=acks)
         self.encoder = encoder(feed, address(registry, "SUNDIAL_REGISTRY", "--registry"))
         linger = 2 if speed else 50  # paced events go out at once, fast ones in large batches
-        self.producer = producer(feed, address(kafka, "SUNDIAL_KAFKA", "--kafka"), linger, self._undelivered, acks)
+        self.producer = producer(feed.topic, address(kafka, "SUNDIAL_KAFKA", "--kafka"), linger, self._undelivered, acks)
 
     def run(self, readings: Readings, origin_ms: int | None) -> Report:
         began = time.monotonic()

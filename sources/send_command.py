@@ -23,7 +23,7 @@ from sources.console import bar, errors_told, stopped_by_signal, tell_bad_rows
 from sources.lines import LineFile
 from sources.options import Kafka, Registry
 from sources.records import Record, RecordFile
-from sources.topic import PlatformError, address, producer_to
+from sources.topic import PlatformError, address, producer
 
 NAP = 0.05
 
@@ -112,7 +112,7 @@ class _Sender:
     def __init__(self, topic: Topic, kafka: str, registry: str):
         self.sent, self.failed, self.first_error = 0, 0, None
         self._topic, self._registry = topic, registry
-        self._producer: Producer = producer_to(topic.name, kafka, 50, self._delivered)
+        self._producer: Producer = producer(topic.name, kafka, 50, self._delivered)
         client = SchemaRegistryClient({"url": registry})
         newest = {"auto.register.schemas": False, "use.latest.version": True}
         in_avro = avro.subjects(topic)

@@ -61,12 +61,7 @@ def encoder(feed: Feed, registry: str) -> ReadingEncoder:
         ) from error
 
 
-def producer(feed: Feed, kafka: str, linger_ms: int, on_error: Callable, acks: Acks = Acks.ALL) -> Producer:
-    """See `producer_to`."""
-    return producer_to(feed.topic, kafka, linger_ms, on_error, acks)
-
-
-def producer_to(topic: str, kafka: str, linger_ms: int, on_error: Callable, acks: Acks = Acks.ALL) -> Producer:
+def producer(topic: str, kafka: str, linger_ms: int, on_error: Callable, acks: Acks = Acks.ALL) -> Producer:
     """A producer that neither loses nor doubles nor reorders, unless fewer acks than all are asked for.
 
     on_error(error, message) hears of each failed delivery.

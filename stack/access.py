@@ -22,20 +22,20 @@ from confluent_kafka.admin import (
 from contracts.declarations import dead_letter_topic
 from contracts.feeds import Feed
 from contracts.kafka_access import KafkaAccess
-from contracts.queries import Query
+from contracts.queries import COMMITS, TRANSACTIONS, Query
 from stack.errors import StackError
 from stack.kafka import FOREVER, REGISTRY_EVENTS, admin
 
 # The superuser is no such user: its password is set when the brokers' folders are formatted.
 USERS = {
     "streams": "scores and queries: reads the feeds and the queries' inputs, writes what is derived of them",
-    "batch": "archives: reads the feeds, writes what it can't read to their dead letters, and replays those",
+    "batch": "archives and repairs: reads the feeds and what queries read, replays their dead letters, writes summaries anew",
     "serving": "shows: reads scored readings and anomalies",
     "sources": "produces: writes the feeds and what queries read and none writes",
     "registry": "keeps the contracts",
 }
 REGISTRY_GROUPS = "apicurio-"
-NAMED_GROUPS = {"serving": "sundial-serving", "batch": "sundial-archive"}
+NAMED_GROUPS = {"serving": "sundial-serving", "batch": "sundial-archive", "streams": "sundial-streams"}
 ITERATIONS = 8192  # of SCRAM's hash; Kafka's default is 4096
 WAIT = 30
 
@@ -55,7 +55,8 @@ def wanted(feeds: Iterable[Feed], queries: Iterable[Query]) -> list[AclBinding]:
     rules += [_topic("registry", AclOperation.WRITE, REGISTRY_EVENTS)]
     for user, group in NAMED_GROUPS.items():
         rules += [_rule(user, AclOperation.DESCRIBE, ResourceType.GROUP, group, ResourcePatternType.LITERAL)]
-    return [*rules, _rule("registry", AclOperation.READ, ResourceType.GROUP, REGISTRY_GROUPS, ResourcePatternType.PREFIXED)]
+    rules += [_rule("registry", AclOperation.READ, ResourceType.GROUP, REGISTRY_GROUPS, ResourcePatternType.PREFIXED)]
+    return list(dict.fromkeys(rules))
 
 
 def _of_queries(queries: list[Query], of_feeds: set[str]) -> list[AclBinding]:
@@ -64,7 +65,16 @@ def _of_queries(queries: list[Query], of_feeds: set[str]) -> list[AclBinding]:
     dead = [dead_letter_topic(topic) for topic in {**read, **written}]
     rules = [_topic("streams", AclOperation.READ, topic) for topic in read]
     rules += [_topic("streams", AclOperation.WRITE, topic) for topic in [*written, *dead]]
-    return rules + [_topic("sources", AclOperation.WRITE, topic) for topic in read if topic not in {*written, *of_feeds}]
+    rules += [_topic("sources", AclOperation.WRITE, topic) for topic in read if topic not in {*written, *of_feeds}]
+    rules += [_topic("batch", operation, topic) for topic in read for operation in (AclOperation.READ, AclOperation.WRITE)]
+    rules += [_topic("batch", AclOperation.READ, dead_letter_topic(topic)) for topic in read]
+    anew = dict.fromkeys(each.topic for query in queries if query.repaired for each in query.outputs)
+    rules += [_topic("batch", operation, topic) for topic in anew for operation in (AclOperation.READ, AclOperation.WRITE)]
+    if any(query.exactly_once for query in queries):
+        rules += [_topic("streams", operation, COMMITS.name) for operation in (AclOperation.READ, AclOperation.WRITE)]
+        kind, prefixed = ResourceType.TRANSACTIONAL_ID, ResourcePatternType.PREFIXED
+        rules += [_rule("streams", AclOperation.WRITE, kind, TRANSACTIONS, prefixed)]
+    return rules
 
 
 def _topic(user: str, operation: AclOperation, topic: str) -> AclBinding:

@@ -84,7 +84,11 @@ class AirflowApi:
         deadline = time.monotonic() + PARSED_WITHIN
         while not (active := self._active(dag)) and self._overdue(dag) and time.monotonic() < deadline:
             time.sleep(0.5)
-        return active or self.call("POST", f"dags/{dag}/dagRuns", json={"logical_date": None, "conf": conf})["dag_run_id"]
+        return active or self.trigger(dag, conf)
+
+    def trigger(self, dag: str, conf: dict) -> str:
+        """The id of a new run; one that is active goes first."""
+        return self.call("POST", f"dags/{dag}/dagRuns", json={"logical_date": None, "conf": conf})["dag_run_id"]
 
     def _active(self, dag: str) -> str | None:
         runs = self.call("GET", f"dags/{dag}/dagRuns", params={"state": ["queued", "running"]})["dag_runs"]

@@ -9,7 +9,7 @@ from stack.airflow_api import AirflowApi
 from stack.errors import StackError, tail
 from stack.home import Home
 
-START_WITHIN, STOP_WITHIN = 180.0, 60.0
+START_WITHIN, STOP_WITHIN = 180.0, 120.0
 Say = Callable[[str], None]
 
 
@@ -37,8 +37,8 @@ def stop(home: Home, application: str, say: Say) -> None:
         _await(home, application, "stopped", STOP_WITHIN, f"kill pid {state(home, application).pid}")
 
 
-def listed(home: Home) -> list[tuple[str, str, str, str, str]]:
-    """(query, application, its state, what it reads, what it writes) of every declared query."""
+def listed(home: Home) -> list[tuple[str, ...]]:
+    """(query, application, its state, what it reads, what it writes, how that is delivered) of every declared query."""
     return [
         (
             name,
@@ -46,9 +46,15 @@ def listed(home: Home) -> list[tuple[str, str, str, str, str]]:
             state(home, query.application).state if (home.streams / f"{query.application}.queries").exists() else "never started",
             ", ".join(sorted({each.topic for each in query.inputs.values()})),
             ", ".join(each.topic for each in query.outputs),
+            query.delivery,
         )
         for name, query in load_queries().items()
     ]
+
+
+def repairs() -> list[str]:
+    """The DAGs that count in what came too late for a query."""
+    return [f"repair_summaries.{name}" for name, query in load_queries().items() if query.transform == "metric_summaries"]
 
 
 def _dag(application: str) -> str:

@@ -6,28 +6,27 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from contracts.feeds import load_feeds
 from contracts.kafka_access import VARIABLES
-from contracts.queries import load_queries
 from sources.replay_command import replay
 from sources.send_command import send
 from sources.simulate_command import simulate
-from stack import kafka_command
-from stack.command import console, failures_said, kafka_of, progress
+from stack.command import console, failures_said, progress
 from stack.connect_command import connect
+from stack.dead_letters_command import app as dead_letters_app
 from stack.errors import StackError
 from stack.home import MOST_BROKERS, Home, default_path
+from stack.kafka_command import PASSED_ON, kafka
 from stack.new_command import app as new_app
 from stack.queries_command import app as queries_app
 from stack.read_command import read
 from stack.schemas_command import app as schemas_app
+from stack.topics_command import access, topics
 
 STALLED = 10.0  # seconds in which nothing was done of what waits; a restart is not one
 PROMOTION = {"as of": "as_of", "since": "at", "by": "by", "because": "reason"}  # what `status` says of a baseline
@@ -37,9 +36,13 @@ app.command("simulate")(simulate)
 app.command("send")(send)
 app.command("read")(read)
 app.command("connect")(connect)
+app.command("kafka", context_settings=PASSED_ON)(kafka)
+app.command("topics")(topics)
+app.command("access")(access)
 app.add_typer(schemas_app, name="schemas")
 app.add_typer(new_app, name="new")
 app.add_typer(queries_app, name="queries")
+app.add_typer(dead_letters_app, name="dead-letters")
 
 PortBase = Annotated[int | None, typer.Option("--port-base", help="First of the stack's ports; 0 takes any free ones.")]
 Brokers = Annotated[
@@ -187,19 +190,6 @@ def pid(context: typer.Context, name: Annotated[str, typer.Argument(help="A proc
         print(found.pid)
 
 
-@app.command(context_settings=kafka_command.PASSED_ON)
-def kafka(
-    context: typer.Context,
-    tool: Annotated[str, typer.Argument(help=f"One of {', '.join(kafka_command.TOOLS)}.")],
-    arguments: Annotated[list[str] | None, typer.Argument(help="As the tool takes them; --help shows them.")] = None,
-) -> None:
-    """One of Kafka's own tools, on the brokers of this stack: sundial kafka topics --describe --topic service-use"""
-    with failures_said():
-        command = kafka_command.command(context.obj, tool, arguments or [])
-        sys.stdout.flush()
-        os.execv(command[0], command)  # noqa: S606 (there is nothing for a shell to do)
-
-
 @app.command()
 def clean(context: typer.Context) -> None:
     """Stop the stack and delete its data: topics, tables, Airflow's database, logs."""
@@ -213,51 +203,6 @@ def clean(context: typer.Context) -> None:
         lifecycle.down(home, progress())
         shutil.rmtree(home.path)
     console.print(f"Deleted {home.path}.")
-
-
-@app.command()
-def topics(
-    context: typer.Context,
-    deploy: Annotated[bool, typer.Option("--deploy", help="Create and change them.")] = False,
-    replication: Annotated[
-        int | None, typer.Option(min=1, help="Brokers that keep each record of a new topic; 3 unless there are fewer.")
-    ] = None,
-    with_registry: Annotated[bool, typer.Option("--with-registry", help="Apicurio Registry's topics too.")] = False,
-) -> None:
-    """The topics that are declared; with --deploy, make Kafka (SUNDIAL_KAFKA, or else the embedded one) have them."""
-    from stack import kafka as kafka_
-    from stack import topics as topics_
-
-    with failures_said():
-        declared = topics_.declared()
-        for name, topic in topics_.wanted(declared, replication).items():
-            console.print(f"{name}  {topic.num_partitions} partitions  {topic.config}")
-        if deploy:
-            address, as_whom = kafka_of(context.obj)
-            copies = replication or kafka_.replication(address, as_whom)
-            more = kafka_.of_registry(copies) if with_registry else []
-            for change in topics_.deploy(address, declared, copies, as_whom, more) or ["nothing to change"]:
-                console.print(change)
-
-
-@app.command()
-def access(
-    context: typer.Context,
-    deploy: Annotated[bool, typer.Option("--deploy", help="Set passwords and rules.")] = False,
-) -> None:
-    """Who may do what in a Kafka that asks for passwords; with --deploy, make it so.
-
-    The passwords to set are in KAFKA_<USER>_PASSWORD; SUNDIAL_KAFKA_* name the brokers and the superuser who sets them.
-    """
-    from stack import access as access_
-
-    with failures_said():
-        feeds, queries = load_feeds().values(), load_queries().values()
-        for rule in access_.wanted(feeds, queries):
-            console.print(access_.said(rule))
-        if deploy:
-            for change in access_.deploy(*kafka_of(context.obj), feeds, queries, os.environ):
-                console.print(change)
 
 
 @app.command()

@@ -1,6 +1,13 @@
 """`sundial kafka`: Kafka's own command-line tools, on the brokers of this stack."""
 
-from stack import kafka
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from stack import kafka as brokers
+from stack.command import failures_said
 from stack.errors import StackError
 from stack.home import JARS, Home
 
@@ -23,10 +30,22 @@ LOGGING = "tools-log4j2.properties"
 PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
 
 
-def command(home: Home, tool: str, arguments: list[str]) -> list[str]:
+def kafka(
+    context: typer.Context,
+    tool: Annotated[str, typer.Argument(help=f"One of {', '.join(TOOLS)}.")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="As the tool takes them; --help shows them.")] = None,
+) -> None:
+    """One of Kafka's own tools, on the brokers of this stack: sundial kafka topics --describe --topic service-use"""
+    with failures_said():
+        command = _command(context.obj, tool, arguments or [])
+        sys.stdout.flush()
+        os.execv(command[0], command)  # noqa: S606 (there is nothing for a shell to do)
+
+
+def _command(home: Home, tool: str, arguments: list[str]) -> list[str]:
     """Raises StackError naming the tools there are."""
     if tool not in TOOLS:
         raise StackError(f"no tool {tool!r}", remedy=f"one of: {', '.join(TOOLS)}; each says its options with --help")
     if not list((JARS / "kafka").glob("kafka-tools-[0-9]*.jar")):
         raise StackError(f"{JARS / 'kafka'} does not hold Kafka's tools", remedy="make jars")
-    return kafka.command(TOOLS[tool], "--bootstrap-server", home.kafka, *arguments, jvm=kafka.BRIEF, logging=LOGGING)
+    return brokers.command(TOOLS[tool], "--bootstrap-server", home.kafka, *arguments, jvm=brokers.BRIEF, logging=LOGGING)

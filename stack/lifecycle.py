@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from contracts.queries import declared_topics
 from stack import airflow, java, kafka, process, registry, schemas, serving, streams, topics
 from stack.airflow_api import AirflowApi
 from stack.errors import StackError
@@ -55,7 +56,7 @@ def start_airflow(home: Home) -> None:
 
 def deploy(home: Home, say: Say) -> None:
     """Topics and contracts of all declared feeds and queries."""
-    declared = topics.declared()
+    declared = declared_topics()
     changes = topics.deploy(home.kafka, declared, home.replication)
     ids = schemas.register(home.registry, declared)
     said = f", {len(changes)} changes" if changes else ", nothing to change"

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from contracts.queries import declared_topics
 from stack import new_query as new_query_
-from stack import topics
 from stack.command import console, failures_said
 from stack.home import ROOT
 
@@ -25,7 +25,7 @@ def new_query(
 ) -> None:
     """A stream query that works, and its test, to be changed into what is wanted. Overwrites nothing."""
     with failures_said():
-        files = new_query_.skeleton(name, reads, topics.declared(), sql)
+        files = new_query_.skeleton(name, reads, declared_topics(), sql)
         new_query_.write(ROOT, files)
         for path in files:
             console.print(path)

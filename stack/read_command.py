@@ -7,14 +7,14 @@ from itertools import islice
 from typing import Annotated, Any
 
 import typer
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
 
 from contracts.declarations import Topic
 from contracts.kafka_access import KafkaAccess
-from stack import topics
+from contracts.queries import declared_topics
 from stack.command import failures_said, kafka_of, registry_of
 from stack.errors import StackError
 
@@ -27,7 +27,8 @@ class Reader:
     def __init__(self, topic: Topic, kafka: str, access: KafkaAccess, registry: str):
         self._topic = topic
         options = {"group.id": "sundial-read", "enable.auto.commit": False, "isolation.level": "read_committed"}
-        self._consumer = Consumer(access.client_options(kafka) | options | {"fetch.queue.backoff.ms": 5})
+        options |= {"enable.partition.eof": True, "fetch.queue.backoff.ms": 5}
+        self._consumer = Consumer(access.client_options(kafka) | options)
         decode = AvroDeserializer(SchemaRegistryClient({"url": registry}))
         self._decode = {
             MessageField.VALUE: (_json if topic.encoding == "json" else decode) if topic.record else None,
@@ -48,11 +49,12 @@ class Reader:
         while waiting or follow:
             message = self._consumer.poll(0.5)
             if message is None:
-                positions = self._consumer.position(partitions)
-                waiting -= {each.partition for each in positions if each.offset >= marks[each.partition][1]}
                 continue
             if message.error():
-                raise KafkaException(message.error())
+                if message.error().code() != KafkaError._PARTITION_EOF:
+                    raise KafkaException(message.error())
+                waiting.discard(message.partition())  # what is left up to its mark is no record: a transaction's end, or aborted
+                continue
             if follow or message.offset() < marks[message.partition()][1]:
                 yield self._record(message)
             if message.offset() >= marks[message.partition()][1] - 1:
@@ -115,7 +117,7 @@ def read(
     """What a topic holds, a line of JSON each: partition, offset, at (Kafka's time, epoch ms), key, value, headers."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with failures_said():
-        known = {each.name: each for each in topics.declared()}
+        known = {each.name: each for each in declared_topics()}
         if topic not in known:
             raise StackError(f"no declaration knows topic {topic!r}", remedy="`sundial topics` lists them")
         if upserted and (follow or new):

@@ -12,8 +12,9 @@ from contracts import avro
 from contracts.avro import Level
 from contracts.compatibility import Version, allowed, changes, obstacles, refusals
 from contracts.declarations import SCHEMAS
+from contracts.queries import declared_topics
 from stack import readers as readers_
-from stack import schemas, topics
+from stack import schemas
 from stack.command import console, failures_said, kafka_of, registry_of
 from stack.errors import StackError
 from stack.home import Home
@@ -25,7 +26,7 @@ app = typer.Typer(no_args_is_help=True, help="The contracts in the schema regist
 def register(context: typer.Context) -> None:
     """Register every contract; refused where it is incompatible with the version in force."""
     with failures_said():
-        for subject, number in schemas.register(registry_of(context.obj), topics.declared()).items():
+        for subject, number in schemas.register(registry_of(context.obj), declared_topics()).items():
             console.print(f"{subject}  id {number}")
 
 
@@ -33,7 +34,7 @@ def register(context: typer.Context) -> None:
 def check(context: typer.Context) -> None:
     """Say whether the registry would take every contract; changes nothing."""
     with failures_said():
-        refused = schemas.incompatible(registry_of(context.obj), topics.declared())
+        refused = schemas.incompatible(registry_of(context.obj), declared_topics())
         if refused:
             what = "\n".join(f"{subject}: {reason}" for subject, reason in refused.items())
             raise StackError(what, remedy=schemas.REMEDY)
@@ -65,7 +66,7 @@ def _versions(home: Home, what: str) -> tuple[list[Version], Level]:
         files = avro.versions(what)
         return [Version(file.stem, json.loads(file.read_text())) for file in files], avro.contract(what).compatibility
     there = list(schemas.registered(SchemaRegistryClient({"url": registry_of(home)}), what).values())
-    declared = schemas.wanted(topics.declared()).get(what)
+    declared = schemas.wanted(declared_topics()).get(what)
     if not there and not declared:
         raise StackError(f"no record in schemas/avro and no subject in the registry is named {what!r}")
     if not declared:

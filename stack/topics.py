@@ -6,6 +6,7 @@ seventh of the retention, a week at most; with Kafka's own week a topic that is 
 
 from collections.abc import Iterable
 
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -18,7 +19,6 @@ from confluent_kafka.admin import (
 
 from contracts.declarations import Topic
 from contracts.kafka_access import PLAIN, KafkaAccess
-from contracts.queries import declared_topics as declared  # noqa: F401
 from stack.errors import StackError
 from stack.kafka import admin, in_sync
 
@@ -79,9 +79,18 @@ def deploy(
 
 
 def create(client: AdminClient, topics: list[NewTopic]) -> list[str]:
+    """Create these; one that somebody else has created meanwhile is as good."""
     if not topics:
         return []
-    return [f"{name}: created" for name, future in client.create_topics(topics).items() if future.result(timeout=30) is None]
+    made = []
+    for name, future in client.create_topics(topics).items():
+        try:
+            future.result(timeout=30)
+            made.append(f"{name}: created")
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+    return made
 
 
 def configure(client: AdminClient, topics: list[NewTopic]) -> list[str]:

@@ -12,6 +12,7 @@ from contracts.queries import Query, load_application, load_queries, load_query,
 
 RIDES = {"topic": "rides", "record": "taxi_ride"}
 LOW = {"topic": "rides.low", "record": "taxi_ride", "key": "VendorID"}
+ZONES = {"topic": "zones", "as": "table", "record": "taxi_zone", "key": {"column": "ZoneKey"}}
 
 
 def declaration(**overrides) -> dict:
@@ -63,18 +64,30 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
     declare(tmp_path, "lateness", inputs={"rides": RIDES | {"lateness": "soon"}})
     declare(tmp_path, "trigger", trigger="1 fortnight")
     declare(tmp_path, "mode", mode="complete")
+    declare(tmp_path, "delivery", delivery="at-most-once")
+    declare(tmp_path, "acks", delivery="exactly-once", acks=1)
+    declare(tmp_path, "begin", inputs={"rides": RIDES | {"begin": 0}})
     declare(tmp_path, "key", inputs={"rides": RIDES | {"key": {"column": "vendorid", "record": "no_key"}}})
     declare(tmp_path, "twice", outputs=[LOW, LOW])
     declare(tmp_path, "loop", outputs=[LOW | {"topic": "rides"}])
     declare(tmp_path, "output", outputs=[LOW | {"record": "nope"}])
     declare(tmp_path, "version", outputs=[LOW | {"version": 9}])
     declare(tmp_path, "none", outputs=[])
+    declare(tmp_path, "table-key", inputs={"rides": RIDES, "zones": ZONES | {"key": None}})
+    declare(tmp_path, "table-late", inputs={"rides": RIDES, "zones": ZONES | {"lateness": "1 hour"}})
+    declare(tmp_path, "table-alias", inputs={"zonekey": ZONES}, mode="update")
+    declare(tmp_path, "table-mode", inputs={"zones": ZONES})
+    declare(tmp_path, "table-other-key", inputs={"zones": ZONES, "low": ZONES | {"topic": "low", "key": {"column": "Low"}}})
+    declare(tmp_path, "table-row", inputs={"rides": RIDES, "zones": ZONES | {"key": {"column": "RowDeleted"}}})
     (tmp_path / "text.yaml").write_text("name: [")
     with pytest.raises(DeclarationError) as error:
         load_queries(tmp_path)
     assert [line.split("\n")[0] for line in str(error.value).splitlines()] == [
+        "acks.yaml: declaration: delivery: exactly-once goes with acks: all, and with no other",
+        "begin.yaml: inputs.rides.begin: Input should be 'earliest' or 'latest'",
         "both.yaml: declaration: exactly one of sql and transform must be given",
         "broker.yaml: inputs.rides: timestamp goes with time: event, and with no other",
+        "delivery.yaml: delivery: Input should be 'at-least-once' or 'exactly-once'",
         "event.yaml: inputs.rides: timestamp goes with time: event, and with no other",
         "extra.yaml: inputs.rides.colour: Extra inputs are not permitted",
         "file.yaml: name: is 'other', must be the file's name 'file'",
@@ -90,6 +103,12 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
         r"no-select.yaml: sql: String should match pattern '(?i)^\s*(select|with)\s'",
         "none.yaml: outputs: Tuple should have at least 1 item after validation, not 0",
         "output.yaml: outputs.0.record: no schemas/avro/nope/v1.avsc",
+        "table-alias.yaml: declaration: tables alone are columns of changes, as their key is: ZoneKey can't be the name of both",
+        "table-key.yaml: inputs.zones: as: table goes with key: a table holds the last row of each",
+        "table-late.yaml: inputs.zones: as: table goes with no lateness: of each key the last record counts, whatever its time",
+        "table-mode.yaml: declaration: tables alone go with mode: update, as a row is told whenever it changes",
+        "table-other-key.yaml: declaration: tables alone are joined by their keys: all must have the same key, column and record",
+        "table-row.yaml: inputs.zones: two columns are named 'rowdeleted' (fields, key, RowTime, RowOffset, RowDeleted, _kafka)",
         "text.yaml: not YAML: while parsing a flow node expected the node content, but found '<stream end>'"
         ' in "<unicode string>", line 1, column 8: name: [ ^',
         "trigger.yaml: trigger: String should match pattern '^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$'",
@@ -143,15 +162,43 @@ def test_the_topic_of_an_output_that_names_a_version_keeps_to_it():
     assert found == {"rides": None, "rides.dead-letter": None, "rides.low": 1, "rides.low.dead-letter": None}
 
 
-def test_a_topic_may_be_a_table_that_is_kept_for_ever():
-    zones = RIDES | {"topic": "zones", "compacted": True, "retention_days": "forever"}
-    found = {
-        topic.name: topic
-        for topic in query_topics([query(inputs={"zones": zones}, outputs=[LOW | {"retention_days": "forever"}])])
-    }
-    assert found["zones"] == Topic("zones", 2, None, True, "taxi_ride")
+def test_the_topic_of_a_table_keeps_the_last_record_of_each_key_for_ever():
+    declared = query(inputs={"rides": RIDES, "zones": ZONES}, outputs=[LOW | {"retention_days": "forever"}])
+    found = {topic.name: topic for topic in query_topics([declared])}
+    assert found["zones"] == Topic("zones", 2, None, True, "taxi_zone")
     assert found["rides.low"] == Topic("rides.low", 2, None, True, "taxi_ride")
     assert found["zones.dead-letter"] == Topic("zones.dead-letter", 1, None)
+    assert list(declared.looked_up) == ["zones"]
+
+
+def test_what_loses_keys_is_no_table():
+    low = ZONES | {"topic": "rides.low", "record": "taxi_ride"}
+    queries = [
+        query(outputs=[LOW, LOW | {"topic": "ok", "retention_days": "forever"}]),
+        query(name="days", inputs={"rides": RIDES, "low": low}, outputs=[LOW | {"topic": "b"}]),
+        query(
+            name="all",
+            inputs={"zones": ZONES | {"compacted": False}, "ok": low | {"topic": "ok"}},
+            mode="update",
+            outputs=[LOW | {"topic": "c"}],
+        ),
+    ]
+    with pytest.raises(DeclarationError) as error:
+        query_topics(queries)
+    remedy = "declare compacted: true and retention_days: forever where it is written"
+    assert str(error.value).splitlines() == [
+        f"days.yaml: inputs.low: rides.low loses keys, so it is no table; {remedy}",
+        f"all.yaml: inputs.zones: zones loses keys, so it is no table; {remedy}",
+    ]
+
+
+def test_where_a_query_is_delivered_exactly_once_there_is_a_topic_of_commits_that_is_kept_for_ever():
+    once = query(delivery="exactly-once")
+    assert {topic.name: topic for topic in query_topics([once])}["sundial.commits"] == Topic("sundial.commits", 1, None, True)
+    assert "sundial.commits" not in {topic.name for topic in query_topics([query()])}
+    taken = query(name="taken", outputs=[LOW | {"topic": "sundial.commits"}])
+    with pytest.raises(DeclarationError, match=r"taken\.yaml: topic sundial\.commits is written by another declaration too"):
+        query_topics([once, taken])
 
 
 def test_the_topic_of_a_feed_stays_the_feeds():

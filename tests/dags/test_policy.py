@@ -26,13 +26,13 @@ PER_FEED = {
     "maintain_tables",
     "nightly_baseline",
     "repair_history",
-    "replay_dead_letters",
     "rollback_baseline",
 }
-KINDS = PER_FEED | {"supervise_streams", "supervise_queries"}
+KINDS = PER_FEED | {"supervise_streams", "supervise_queries", "repair_summaries", "replay_dead_letters"}
 FEEDS = sorted(load_feeds())
 SUPERVISED = {f"supervise_queries.{query.application}" for query in load_queries().values()}
-IDS = {f"{kind}.{feed}" for kind in PER_FEED for feed in FEEDS} | {"supervise_streams"} | SUPERVISED
+SINGLE = {"supervise_streams", "replay_dead_letters", "repair_summaries.metric-summaries"}
+IDS = {f"{kind}.{feed}" for kind in PER_FEED for feed in FEEDS} | SINGLE | SUPERVISED
 OURS = {"contracts", "dags"}
 
 
@@ -101,8 +101,9 @@ def test_params_are_described_and_typed(bag):
         ("repair_history.service-use", "from", ["2024-05-01", None], ["yesterday"]),
         ("rollback_baseline.service-use", "version", [0, 7], [-1, "7", None]),
         ("rollback_baseline.service-use", "reason", ["wrong holiday"], ["", None, "x" * 501]),
-        ("replay_dead_letters.service-use", "send", [True, False], ["yes", None]),
-        ("replay_dead_letters.service-use", "since", ["2024-05-01", None], ["yesterday"]),
+        ("replay_dead_letters", "topic", ["service-use", "rides"], ["rides.dead-letter", "", None]),
+        ("replay_dead_letters", "send", [True, False], ["yes", None]),
+        ("replay_dead_letters", "since", ["2024-05-01", None], ["yesterday"]),
         ("bootstrap_feed.service-use", "path", ["/captures/a"], ["", None]),
         ("bootstrap_feed.service-use", "time_unit", ["ms", None], ["minutes"]),
     ],

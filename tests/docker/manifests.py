@@ -17,6 +17,10 @@ OBJECTS: list[dict] = [found for file in FILES for found in yaml.safe_load_all(f
 EXECUTOR: dict = yaml.safe_load((FOLDER / "spark/executor.yaml").read_text())
 WORKLOADS = {found["metadata"]["name"]: found for found in OBJECTS if found["kind"] in ("Deployment", "StatefulSet", "Job")}
 PODS = {name: workload["spec"]["template"] for name, workload in WORKLOADS.items()}
+KUBERNETES = "1.34.0"
+DRIVERS = {"airflow-scheduler", "airflow-triggerer"}
+SERVERS = {"airflow-api-server": 8080, "serving": 8000, "spark-history": 18080}
+SECRET = re.compile(r"PASSWORD$|SECRET|FERNET_KEY|WEBHOOK")
 REFERENCE = re.compile(r"\$\(([A-Z0-9_]+)\)")
 
 

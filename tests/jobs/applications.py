@@ -9,9 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+from contracts.queries import QUERIES
 from stack.home import JARS, ROOT
 
-PATIENCE = 90.0
+PATIENCE = 180.0
 
 
 def until(condition, what: str) -> None:
@@ -22,9 +23,9 @@ def until(condition, what: str) -> None:
 
 
 class Driver:
-    """jobs/run_queries.py in a process of its own, its JVM in the same group."""
+    """jobs/run_queries.py in a process of its own, its JVM in the same group. `dies`: see killed_committing.py."""
 
-    def __init__(self, broker, streams: Path, application: str, *arguments: str):
+    def __init__(self, broker, streams: Path, application: str, queries: Path = QUERIES, dies: str | None = None):
         self._folder = streams / f"{application}.queries"
         variables = {
             "SUNDIAL_KAFKA": broker.kafka,
@@ -33,9 +34,10 @@ class Driver:
             "SUNDIAL_STREAMS": str(streams),
             "SUNDIAL_JARS": str(JARS / "spark"),
         }
+        job = ["tests.jobs.killed_committing", dies] if dies else ["jobs.run_queries"]
         self._log = (streams / "driver.log").open("ab")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "jobs.run_queries", "--application", application, *arguments],
+            [sys.executable, "-m", *job, "--application", application, "--queries", str(queries)],
             cwd=ROOT,
             env=os.environ | variables,
             stdout=self._log,
@@ -51,6 +53,16 @@ class Driver:
             return False
         told = json.loads(how.read_text())
         return told["at"] > json.loads(who.read_text())["started_at"] and told["state"] == "running"
+
+    def told(self) -> dict:
+        """Its last heartbeat."""
+        return json.loads((self._folder / "heartbeat.json").read_text())
+
+    def killed(self) -> bool:
+        """It has killed itself."""
+        code = self._process.poll()
+        assert code in (None, -signal.SIGKILL), Path(self._log.name).read_text()[-3000:]
+        return code is not None
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):

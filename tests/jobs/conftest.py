@@ -10,6 +10,7 @@ from contracts.feeds import Feed
 from jobs.settings import Platform
 from stack import schemas, topics
 from stack.home import JARS
+from tests.jobs.applications import Driver
 
 
 @pytest.fixture
@@ -45,3 +46,17 @@ def run_job(spark, monkeypatch):
         module.main(platform)
 
     return run
+
+
+@pytest.fixture
+def start(broker, tmp_path):
+    """start(application): another driver on the same checkpoints; what still runs is killed in the end."""
+    started = []
+
+    def start(application: str) -> Driver:
+        started.append(Driver(broker, tmp_path, application))
+        return started[-1]
+
+    yield start
+    for driver in started:
+        driver.kill()

@@ -14,6 +14,7 @@ from contracts import avro
 from contracts.declarations import SCHEMAS
 
 SAMPLE = SCHEMAS.parent / "samples" / "nyc_taxi_rides_2020-07.csv"
+PAYMENTS = SAMPLE.with_name("nyc_taxi_payments.csv")
 PYTHON = {"int": int, "long": dt.datetime.fromisoformat, "double": float, "string": str}
 NEW_YORK = dt.timedelta(hours=-4)  # in summer
 
@@ -24,6 +25,30 @@ def sample() -> list[dict]:
     with SAMPLE.open() as file:
         rides = [{name: PYTHON[types[name]](text) for name, text in row.items()} for row in csv.DictReader(file)]
     return sorted(rides, key=lambda ride: ride["tpep_pickup_datetime"])
+
+
+def utc(wall_clock: dt.datetime) -> dt.datetime:
+    """Of a time in New York in summer."""
+    return (wall_clock - NEW_YORK).replace(tzinfo=dt.UTC)
+
+
+def as_row(ride: dict) -> dict:
+    """A ride as a query sees it that goes by the pick-up."""
+    return ride | {"RideKey": (ride["VendorID"],), "RowTime": utc(ride["tpep_pickup_datetime"])}
+
+
+def ride_name(ride: dict) -> str:
+    """What payments call it."""
+    parts = (ride["tpep_pickup_datetime"].isoformat(), ride["PULocationID"], ride["DOLocationID"], ride["total_amount"])
+    return "|".join(map(str, (ride["VendorID"], *parts)))
+
+
+def payments() -> list[dict]:
+    """The sample's payments by their time, as rows of a query that goes by it."""
+    with PAYMENTS.open() as file:
+        rows = [(row, dt.datetime.fromisoformat(row["PaidAt"])) for row in csv.DictReader(file)]
+    typed = {"PaymentType": int, "Amount": float}
+    return [row | {name: of(row[name]) for name, of in typed.items()} | {"PaidAt": at, "RowTime": at} for row, at in rows]
 
 
 def _plain(avro_type) -> str:
@@ -73,6 +98,18 @@ class RidesTopic:
         return avro.HEADER.pack(avro.MAGIC, newest.schema_id) + out.getvalue()
 
 
+class KeyedTopic(RidesTopic):
+    """A topic of other records, whose keys are text."""
+
+    def send(self, *records: tuple[str, dict | bytes | None]) -> None:
+        """(key, value) of each; bytes are sent as they are, and None deletes the key."""
+        self._registry = SchemaRegistryClient({"url": self._url})
+        for key, value in records:
+            wired = self._wired(avro.subject(self._topic), value) if isinstance(value, dict) else value
+            self._producer.produce(self._topic, wired, key.encode())
+        assert self._producer.flush(30) == 0
+
+
 class Reader:
     """All that topics hold so far, read on with each look."""
 
@@ -88,14 +125,22 @@ class Reader:
         return self.messages
 
     def of(self, topic: str, record: str) -> dict[bytes, dict]:
-        """The last value of each key."""
-        return dict(self.values(topic, record))
+        """The last value of each key, unless that deletes it."""
+        last = {message.key(): message.value() for message in self.look() if message.topic() == topic}
+        return {key: _read(record, value) for key, value in last.items() if value is not None}
 
-    def values(self, topic: str, record: str) -> list[tuple[bytes, dict]]:
-        """Key and value of each record."""
-        read = (message for message in self.look() if message.topic() == topic)
-        return [(each.key(), fastavro.schemaless_reader(io.BytesIO(each.value()[5:]), avro.parsed(record))) for each in read]
+    def all_of(self, topic: str, record: str) -> list[dict]:
+        """Its values, in the order of each partition."""
+        return [value for _, value in self.pairs(topic, record)]
+
+    def pairs(self, topic: str, record: str) -> list[tuple[bytes, dict]]:
+        """Key and value of each record, in the order of each partition."""
+        return [(message.key(), _read(record, message.value())) for message in self.look() if message.topic() == topic]
 
     def minutes(self, topic: str) -> dict[tuple, tuple]:
         """What the topic says of each vendor and minute, as `per_vendor_minute` counts it."""
         return by_minute(self.of(topic, "vendor_window").values())
+
+
+def _read(record: str, value: bytes) -> dict:
+    return fastavro.schemaless_reader(io.BytesIO(value[avro.HEADER.size :]), avro.parsed(record))

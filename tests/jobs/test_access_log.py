@@ -56,7 +56,7 @@ def recounted(lines: list[str]) -> dict[str, dict[tuple[str, datetime], int]]:
 def read(reader: Reader, feed: str) -> dict[tuple[str, datetime], set[int]]:
     """All values of each service and interval: after a crash a reading may be there twice, but not with another value."""
     found = defaultdict(set)
-    for key, value in reader.values(feed, "service_use_record"):
+    for key, value in reader.pairs(feed, "service_use_record"):
         found[key.decode(), value["Timestamp"]].add(value["Value"])
     return found
 
@@ -87,7 +87,7 @@ def test_what_is_counted_under_kills_is_what_a_recount_finds(broker, tmp_path):
     driver = None
     try:
         for number in range(KILLS + 1):
-            driver = Driver(broker, tmp_path, "access-log", "--queries", str(tmp_path / "queries"))
+            driver = Driver(broker, tmp_path, "access-log", tmp_path / "queries")
             until(driver.works, "the driver works")
             if number < KILLS:
                 time.sleep(random_.uniform(0, 3))

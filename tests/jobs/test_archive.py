@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Consumer
 
-from contracts.feeds import Feed
 from jobs import archive, history, kafka, lake, repair_history
 from jobs.kafka import Range
 from jobs.settings import JobError
@@ -178,12 +177,12 @@ def test_a_run_that_dies_before_its_commit_is_made_good_by_the_next(spark, run_j
 
 
 def test_offsets_that_the_topic_no_longer_holds_stop_the_job():
-    calls = Feed(name="calls", description="calls", record="service_use_record")
-    with pytest.raises(JobError, match=r"topic calls, partition 1: offsets 5 to 9 were deleted before"):
-        archive.pending({0: Range(0, 9), 1: Range(10, 20)}, {1: 5}, calls)
+    of_calls = ("calls", "schemas/feeds/calls.yaml")
+    with pytest.raises(JobError, match=r"topic calls, partition 1: offsets 5 to 9 were deleted .* in schemas/feeds/calls[.]yaml"):
+        archive.pending({0: Range(0, 9), 1: Range(10, 20)}, {1: 5}, *of_calls)
     with pytest.raises(JobError, match="archived up to offset 30, but the topic ends at 20"):
-        archive.pending({0: Range(0, 20)}, {0: 30}, calls)
-    assert archive.pending({0: Range(3, 9), 1: Range(0, 4)}, {1: 2}, calls) == {0: Range(3, 9), 1: Range(2, 4)}
+        archive.pending({0: Range(0, 20)}, {0: 30}, *of_calls)
+    assert archive.pending({0: Range(3, 9), 1: Range(0, 4)}, {1: 2}, *of_calls) == {0: Range(3, 9), 1: Range(2, 4)}
 
 
 def test_a_topic_that_does_not_exist_is_named(broker, lake_platform):

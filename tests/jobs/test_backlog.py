@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs import kafka
-from jobs.backlog import STEADY, Backlog, Behind, begins
+from jobs.backlog import STEADY, Backlog, Behind, begins, committed, planned
 from jobs.settings import JobError
 
 
@@ -67,6 +67,16 @@ def test_a_query_begins_at_its_last_logged_batch_or_else_at_the_source_s_first_o
         (tmp_path / "offsets" / str(batch)).write_text(f'v1\n{{"conf":{{}}}}\n{{"t":{{"0":{batch},"1":100}}}}')
     (tmp_path / "offsets" / ".11.tmp").write_text("v1")
     assert begins(tmp_path, "t") == 110
+
+
+def test_a_topic_that_is_read_as_two_sources_counts_once(tmp_path):
+    for name in ("offsets", "commits"):
+        (tmp_path / name).mkdir()
+    sources = ['{"t":{"0":7,"1":5}}', '{"t":{"0":7,"1":4},"u":{"0":100}}', "-"]
+    (tmp_path / "offsets" / "3").write_text("\n".join(["v1", '{"conf":{}}', *sources]))
+    (tmp_path / "commits" / "3").write_text("v1\n{}")
+    assert planned(tmp_path, 3) == [{"t": {"0": 7, "1": 5}}, {"t": {"0": 7, "1": 4}, "u": {"0": 100}}]
+    assert committed(tmp_path) == 7 + 4 + 100
 
 
 def produce(broker, topic: str, count: int) -> None:

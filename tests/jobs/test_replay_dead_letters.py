@@ -6,7 +6,9 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from contracts.feeds import Feed
+from contracts.queries import Query
 from jobs import archive, lake, replay_dead_letters
+from jobs.settings import JobError
 from tests.jobs.readings import NOON, encoded, kept, produce
 
 FRIDAY = dt.date(2026, 11, 20)
@@ -32,6 +34,11 @@ def replayed(broker, feed: Feed) -> list[tuple]:
     return sorted(found)
 
 
+@pytest.fixture(autouse=True)
+def declared(feed, monkeypatch):
+    monkeypatch.setattr(replay_dead_letters, "load_feeds", lambda: {feed.name: feed})
+
+
 @pytest.fixture
 def reading(broker, feed) -> bytes:
     return encoded(broker, feed, NOON, 7)
@@ -40,7 +47,7 @@ def reading(broker, feed) -> bytes:
 def test_what_can_be_read_now_goes_back_once_and_the_rest_stays(spark, run_job, live_platform, broker, feed, reading, capsys):
     unknown = "unknown schema id 1"
     letters(broker, feed, (b"www", reading, unknown, 5), (b"www", b"garbage", "first byte", 6), (b"www", reading, unknown, 5))
-    options = ["--run-id", "run-1", "--feed", feed.name]
+    options = ["--run-id", "run-1", "--topic", feed.topic]
     run_job(replay_dead_letters, live_platform, *options)
     told = capsys.readouterr().out
     assert "2 letters that were not replayed yet" in told, "archive and stream both left the one of offset 5"
@@ -49,7 +56,7 @@ def test_what_can_be_read_now_goes_back_once_and_the_rest_stays(spark, run_job, 
     assert replayed(broker, feed) == []
     run_job(replay_dead_letters, live_platform, *options, "--send")
     assert "1 records sent again" in capsys.readouterr().out
-    run_job(replay_dead_letters, live_platform, "--run-id", "run-2", "--feed", feed.name, "--send")
+    run_job(replay_dead_letters, live_platform, "--run-id", "run-2", "--topic", feed.topic, "--send")
     told = capsys.readouterr().out
     assert "1 letters that were not replayed yet" in told
     assert "0 records sent again" in told
@@ -60,7 +67,7 @@ def test_what_can_be_read_now_goes_back_once_and_the_rest_stays(spark, run_job, 
 
 def test_a_replay_can_be_narrowed_by_reason_and_by_date(run_job, live_platform, broker, feed, reading, capsys):
     letters(broker, feed, (b"www", reading, "unknown schema id 1", 5), (b"login", reading, "unknown schema id 2", 6))
-    options = ["--run-id", "run-1", "--feed", feed.name, "--send"]
+    options = ["--run-id", "run-1", "--topic", feed.topic, "--send"]
     tomorrow = dt.datetime.now(feed.zone).date() + dt.timedelta(days=1)
     run_job(replay_dead_letters, live_platform, *options, "--since", str(tomorrow))
     assert capsys.readouterr().out == f"{feed.dead_letter_topic}: no dead letters\n"
@@ -75,12 +82,42 @@ def test_a_letter_of_a_topic_that_was_this_feeds_before_is_not_sent(run_job, liv
     said = [("reason", b"x"), ("topic", other.topic.encode()), ("partition", b"0"), ("offset", b"1"), ("key", b"www")]
     producer.produce(feed.dead_letter_topic, reading, b"k", headers=said)
     assert producer.flush(30) == 0
-    run_job(replay_dead_letters, live_platform, "--run-id", "run-1", "--feed", feed.name, "--send")
+    run_job(replay_dead_letters, live_platform, "--run-id", "run-1", "--topic", feed.topic, "--send")
     assert replayed(broker, feed) == []
     assert lake.dead_letter_replays(live_platform).version() == -1
 
 
 def test_without_dead_letters_there_is_nothing_to_do(run_job, live_platform, broker, feed, capsys):
     produce(broker, feed, ("www", NOON, 7))
-    run_job(replay_dead_letters, live_platform, "--run-id", "run-1", "--feed", feed.name, "--send")
+    run_job(replay_dead_letters, live_platform, "--run-id", "run-1", "--topic", feed.topic, "--send")
     assert capsys.readouterr().out == f"{feed.dead_letter_topic}: no dead letters\n"
+
+
+def test_a_letter_of_a_queries_topic_is_judged_as_the_queries_judge_it(run_job, live_platform, broker, feed, monkeypatch, capsys):
+    """The topic of a feed and of two queries, one of which has become less strict."""
+    base = {"topic": feed.topic, "record": feed.record, "key": {"column": "Service"}}
+    out = {"topic": "out", "record": feed.record, "key": "Service"}
+
+    def declared(**conditions: str) -> None:
+        made = {
+            name: Query(name=name, description="q", inputs={"a": base | {"valid": valid}}, sql="SELECT * FROM a", outputs=[out])
+            for name, valid in conditions.items()
+        }
+        monkeypatch.setattr(replay_dead_letters, "load_queries", lambda: made)
+
+    monkeypatch.setattr(replay_dead_letters, "load_feeds", dict)
+    few, many = (encoded(broker, feed, NOON, value) for value in (7, 70))
+    letters(broker, feed, (b"www", few, "not valid: x", 1), (b"www", many, "not valid: x", 2))
+    options = ["--run-id", "run-1", "--topic", feed.topic, "--send"]
+    declared(strict="Value < 5", lax="Value < 100")
+    run_job(replay_dead_letters, live_platform, *options)
+    assert "2  not valid: Value < 5" in capsys.readouterr().out
+    declared(strict="Value < 50", lax="Value < 100")
+    run_job(replay_dead_letters, live_platform, *options)
+    assert "1 records sent again" in capsys.readouterr().out
+    assert replayed(broker, feed) == [(b"www", few, f"{feed.topic}-0-1".encode())]
+
+
+def test_a_topic_that_nobody_reads_is_named(run_job, live_platform, broker, feed):
+    with pytest.raises(JobError, match=r"--topic nobody: no feed and no query reads it"):
+        run_job(replay_dead_letters, live_platform, "--run-id", "r", "--topic", "nobody")

@@ -47,9 +47,10 @@ def vendor(number: int = 1) -> bytearray:
     return wired(avro.latest("taxi_ride_key"), 9, {"VendorID": number})
 
 
-def query(outputs=(LOW, HIGH), sql="SELECT * FROM rides", **source) -> Query:
+def query(outputs=(LOW, HIGH), sql="SELECT * FROM rides", tables=None, **source) -> Query:
     declared = {"topic": "rides", "record": "taxi_ride", "key": {"column": "RideKey", "record": "taxi_ride_key"}} | source
-    return Query(name="split", description="of the test", inputs={"rides": declared}, sql=sql, outputs=outputs)
+    inputs = {"rides": declared} | (tables or {})
+    return Query(name="split", description="of the test", inputs=inputs, sql=sql, outputs=outputs, mode="update")
 
 
 def decoded(spark, made: Query, *records: tuple, writers=WRITERS):
@@ -84,6 +85,42 @@ def test_a_record_that_is_not_valid_says_which_condition_it_breaks(spark):
     assert (good.Error, good.Row is None) == (None, False)
     assert {bad.Error, unknown.Error} == {"not valid: total_amount > 0 AND VendorID < 9"}
     assert (bad.Row, unknown.Row) == (None, None)
+
+
+def test_a_record_without_a_value_deletes_from_a_table_and_a_bad_one_does_not(spark):
+    """Its time is the broker's, as it has no field that tells another."""
+    made = query(**EVENT, **{"as": "table"}, valid="total_amount > 0")
+    records = [(vendor(), ride()), (vendor(2), None), (vendor(3), ride()[:9]), (None, None)]
+    row, deleted, bad, keyless = decoded(spark, made, *records).collect()
+    assert (row.Row.RowDeleted, row.Row.RowTime) == (False, PICKUP + dt.timedelta(hours=4))
+    assert (deleted.Error, deleted.Row.RowDeleted, deleted.Row.RowTime, deleted.Row.RowOffset) == (None, True, CAME, 1)
+    assert (deleted.Row.RideKey.VendorID, deleted.Row.VendorID, deleted.Row.total_amount) == (2, None, None)
+    assert (bad.Error, keyless.Error) == ("value is not Avro of the schema that its header names", "no key")
+
+
+def test_a_table_that_a_stream_is_joined_with_is_its_last_rows_and_its_bad_records_are_kept_once(spark):
+    """What it holds is read with each batch; what comes, and may be bad, only once."""
+    table = {"topic": "vendors", "as": "table", "record": "taxi_vendor", "key": {"column": "Vendor"}}
+    by_key = "SELECT rides.* FROM rides JOIN vendors ON Vendor = CAST(rides.VendorID AS STRING)"
+    made = query(sql=by_key, tables={"vendors": table})
+    writers = {"vendors-value": Writers("vendors-value", ((7, json.dumps(avro.latest("taxi_vendor"))),), refused=None)}
+
+    def came(*records: tuple):
+        numbered = [(bytearray(key), value, 0, offset, CAME) for offset, (key, value) in enumerate(records)]
+        return rows.decode(spark.createDataFrame(numbered, KAFKA), made.inputs["vendors"], writers)
+
+    def named(number: int) -> bytearray:
+        return wired(avro.latest("taxi_vendor"), 7, {"VendorID": number, "Name": "A"})
+
+    held = came((b"1", named(1)), (b"1", b"bad"), (b"2", named(2)), (b"2", None), (b"3", named(1)), (b"3", named(3)))
+    rides = decoded(spark, made, (vendor(1), ride()), (vendor(2), ride(VendorID=2)), (vendor(3), ride(VendorID=3)))
+    found = rows.records(made, {"rides": rides, "vendors": came((b"9", b"worse"))}, IDS, {"vendors": held}).collect()
+    assert {(row.topic, bytes(row.key)) for row in found} == {
+        ("low", b"1"),
+        ("low", b"3"),
+        ("vendors.dead-letter", b"vendors-0-0"),
+    }
+    assert [bytes(row.value) for row in found if row.topic == "vendors.dead-letter"] == [b"worse"]
 
 
 def test_broker_time_is_kafkas_own_and_a_key_without_a_contract_is_text(spark):

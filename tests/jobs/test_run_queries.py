@@ -15,6 +15,7 @@ from contracts import avro
 from contracts.queries import Query, load_queries, query_topics
 from jobs import run_queries
 from jobs.settings import JobError
+from jobs.transactions import Transactions
 from stack import schemas, topics
 from tests.jobs.rides import NEW_YORK, Reader, RidesTopic, per_vendor_minute, sample
 
@@ -151,6 +152,39 @@ def test_a_late_ride_changes_its_window_within_the_lateness_and_is_counted_beyon
 
 
 NOON_11 = dt.datetime(2020, 7, 1, 16, 11)
+
+
+def test_a_query_may_begin_with_what_comes_and_be_content_with_the_leader(application):
+    new = load_queries()["rides-by-amount"].inputs["rides"].model_copy(update={"begin": "latest"})
+    application.declare("rides-by-amount", overrides={"rides-by-amount": {"inputs": {"rides": new}, "acks": 1}})
+    application.source.send(ride(0, 1.0))
+    application.run(
+        lambda: application.told().get("state") == "running",
+        lambda: application.source.send(ride(1, 2.0)) or True,
+        lambda: application.rides("low-amount"),
+    )
+    assert [row["total_amount"] for row in application.rides("low-amount").values()] == [2.0]
+    application.source.send(ride(2, 3.0))  # while nobody reads: the checkpoint has the place by now
+    application.run(lambda: len(application.rides("low-amount")) == 2)
+    assert [row["total_amount"] for row in application.rides("low-amount").values()] == [2.0, 3.0]
+
+
+def test_a_driver_that_was_taken_for_dead_ends_and_says_so(application):
+    application.declare("rides-fares")
+    [query] = run_queries.load_application().values()
+
+    def succeeded() -> bool:
+        return bool(Transactions(application.platform, query, application.folder / "checkpoint" / query.name))
+
+    application.source.send(ride(0))
+    with pytest.raises(JobError, match="query rides-fares: another driver has taken over its transactions"):
+        application.run(
+            lambda: application.records("rides.fares") == 1,
+            succeeded,
+            lambda: application.source.send(ride(1)) or True,
+            lambda: False,
+        )
+    assert application.records("rides.fares") == 1
 
 
 def grown() -> str:

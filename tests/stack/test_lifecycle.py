@@ -15,7 +15,8 @@ import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from typer.testing import CliRunner
 
-from stack import airflow, kafka, lifecycle, process, registry, schemas, status, topics
+from contracts.queries import declared_topics
+from stack import airflow, kafka, lifecycle, process, registry, schemas, status
 from stack.airflow_api import AirflowApi
 from stack.cli import app
 from stack.errors import StackError
@@ -38,7 +39,7 @@ def test_the_registrys_data_survive_a_restart_and_nothing_is_left_running(tmp_pa
     try:
         kafka.start(home)
         registry.start(home)
-        ids = schemas.register(home.registry, topics.declared())
+        ids = schemas.register(home.registry, declared_topics())
         lifecycle.down(home, lambda _: None)
         assert process.strays(home) == []
         assert process.recorded(home) == []
@@ -47,7 +48,7 @@ def test_the_registrys_data_survive_a_restart_and_nothing_is_left_running(tmp_pa
 
         kafka.start(home)
         registry.start(home)
-        assert schemas.register(home.registry, topics.declared()) == ids
+        assert schemas.register(home.registry, declared_topics()) == ids
         client = SchemaRegistryClient({"url": home.registry})
         assert {subject: client.get_latest_version(subject).schema_id for subject in client.get_subjects()} == ids
         assert client.get_config("service-use-value").compatibility_level == "FULL"

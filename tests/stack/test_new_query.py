@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from stack import new_query, topics
+from contracts.queries import declared_topics
+from stack import new_query
 from stack.errors import StackError
 from stack.home import JARS, ROOT
 
@@ -20,7 +21,7 @@ def test_the_tests_of_skeletons_pass_as_they_stand(tmp_path):
         shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / ".jars").symlink_to(JARS.resolve())
-    declared = topics.declared()
+    declared = declared_topics()
     new_query.write(tmp_path, new_query.skeleton("all-rides", "rides", declared, sql=False))
     new_query.write(tmp_path, new_query.skeleton("all-use", "service-use", declared, sql=True))
     new_query.write(tmp_path, new_query.skeleton("all-views", "product-views", declared, sql=True))
@@ -34,7 +35,7 @@ def test_the_tests_of_skeletons_pass_as_they_stand(tmp_path):
 
 
 def test_nothing_is_overwritten(tmp_path):
-    files = new_query.skeleton("all-rides", "rides", topics.declared(), sql=False)
+    files = new_query.skeleton("all-rides", "rides", declared_topics(), sql=False)
     mine = tmp_path / "tests/transforms/test_all_rides.py"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
@@ -47,10 +48,10 @@ def test_nothing_is_overwritten(tmp_path):
 @pytest.mark.parametrize("name", ["../etc", "Rides", "a b", "rides", ""])
 def test_a_name_that_no_query_can_have_is_refused(name):
     with pytest.raises(StackError, match="can't be a query's name"):
-        new_query.skeleton(name, "rides", topics.declared(), sql=True)
+        new_query.skeleton(name, "rides", declared_topics(), sql=True)
 
 
 @pytest.mark.parametrize("topic", ["nowhere", "rides.dead-letter"])
 def test_a_topic_without_a_contract_is_answered_with_those_that_have_one(topic):
     with pytest.raises(StackError, match=r"(?s)no declared topic with a contract: .*one of: .*service-use.scored.*rides"):
-        new_query.skeleton("copies", topic, topics.declared(), sql=True)
+        new_query.skeleton("copies", topic, declared_topics(), sql=True)

@@ -153,7 +153,7 @@ def sundial(broker, monkeypatch):
 def test_diff_holds_the_registrys_newest_version_against_the_declared_one(sundial, client, declared, monkeypatch):
     topic = declared("FULL", PLAIN, NEEDED)
     subject = avro.subject(topic.name)
-    monkeypatch.setattr("stack.topics.declared", lambda: [topic])
+    monkeypatch.setattr("stack.schemas_command.declared_topics", lambda: [topic])
     client.register_schema(subject, Schema(PLAIN, "AVRO"))
     code, told, _ = sundial("schemas", "diff", subject)
     assert (code, told.splitlines()) == (

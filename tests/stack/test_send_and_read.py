@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from typer.testing import CliRunner
 
 from contracts.queries import declared_topics
@@ -88,21 +89,27 @@ def test_what_can_not_be_sent_at_all_is_said(tmp_path, name, topic, key, what):
 
 
 @pytest.fixture(scope="module")
-def sundial(tmp_path_factory):
-    """Types a command on a broker and a registry of its own; its exit code and output."""
+def home(tmp_path_factory):
+    """A broker and a registry, with the declared topics and contracts."""
     home = Home(tmp_path_factory.mktemp("sent")).make(base=0)
-
-    def type_(*words: object):
-        return CliRunner().invoke(app, ["--home", str(home.path), *map(str, words)], catch_exceptions=False)
-
     try:
         kafka.start(home)
         registry.start(home)
         topics.deploy(home.kafka, declared_topics())
         schemas.register(home.registry, declared_topics())
-        yield type_
+        yield home
     finally:
         lifecycle.down(home, print)
+
+
+@pytest.fixture
+def sundial(home):
+    """Types a command; its exit code and output."""
+
+    def type_(*words: object):
+        return CliRunner().invoke(app, ["--home", str(home.path), *map(str, words)], catch_exceptions=False)
+
+    return type_
 
 
 def test_what_is_sent_can_be_read_and_upserted(sundial, tmp_path):
@@ -171,3 +178,17 @@ def test_lines_are_sent_as_they_are_with_their_numbers(sundial, tmp_path):
     ]
     assert "lines of text have no columns" in sundial("send", file, "access-log", "--key", "A").stderr
     assert "--follow: rides is not of lines of text" in sundial("send", RIDES, "rides", "--follow").stderr
+
+
+@pytest.mark.timeout(120)
+def test_of_transactions_what_is_committed_is_read_and_reading_ends_though_their_ends_are_no_records(home, sundial):
+    producer = Producer({"bootstrap.servers": home.kafka, "transactional.id": "test", "log_level": 0})
+    producer.init_transactions(30)
+    for value, end in (("a", producer.commit_transaction), ("b", producer.abort_transaction), ("c", lambda: None)):
+        producer.begin_transaction()
+        producer.produce("metrics.dead-letter", value)
+        assert producer.flush(30) == 0
+        end()
+    seen = [json.loads(line)["value"] for line in sundial("read", "metrics.dead-letter").stdout.splitlines()]
+    producer.abort_transaction()
+    assert seen == ["a"]

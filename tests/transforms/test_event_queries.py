@@ -15,7 +15,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from contracts import avro
 from contracts.queries import Query, load_queries
 from jobs import rows
-from jobs.run_queries import STATE_STORE
+from jobs.spark import with_state
 from jobs.transforms.queries.trending_products import _Trending
 from tests.jobs import events
 from tests.jobs.events import MINUTE, sample
@@ -35,11 +35,7 @@ BEGIN = events.ms("2026-11-21T10:00:00Z")
 @pytest.fixture
 def session(spark):
     """As an application gives one to each query."""
-    made = spark.newSession()
-    for name, value in STATE_STORE.items():
-        made.conf.set(name, value)
-    _ = made.streams  # as in query_table
-    return made
+    return with_state(spark.newSession())
 
 
 def in_order(session, folder: str):

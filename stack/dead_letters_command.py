@@ -1,0 +1,56 @@
+"""`sundial dead-letters`: what could not be read, and its way back."""
+
+from collections import Counter
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from contracts.declarations import dead_letter_topic
+from contracts.queries import declared_topics, topics_read
+from stack import batch_run
+from stack.command import console, failures_said, kafka_of, progress, registry_of
+from stack.errors import StackError
+from stack.read_command import Reader
+
+app = typer.Typer(no_args_is_help=True, help="What could not be read, with its bytes and the reason, and its way back.")
+
+
+@app.command("list")
+def list_(context: typer.Context) -> None:
+    """How many records of each topic are dead letters, by their reason. The letters: sundial read TOPIC.dead-letter"""
+    with failures_said():
+        table = Table("topic", "records", "reason", box=None)
+        declared = {topic.name: topic for topic in declared_topics()}
+        for name in declared:
+            if letters := declared.get(dead_letter_topic(name)):
+                for reason, count in _reasons(Reader(letters, *kafka_of(context.obj), registry_of(context.obj))).items():
+                    table.add_row(name, f"{count:,}", reason)
+        console.print(table if table.row_count else "No dead letters.", soft_wrap=True)
+
+
+@app.command()
+def replay(
+    context: typer.Context,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="That a feed or a query reads, and could not.")],
+    send: Annotated[bool, typer.Option("--send", help="Send what can be read now; else it is only told.")] = False,
+    since: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Only what was dead-lettered then or later.")] = "",
+    reason: Annotated[str, typer.Option(help="Only letters whose reason contains this.")] = "",
+) -> None:
+    """Send what can be read by now back to its topic, once: after its schema was registered, its contract or query corrected."""
+    with failures_said():
+        if topic not in topics_read():
+            raise StackError(f"neither a feed nor a query reads {topic!r}", remedy=f"one of: {', '.join(sorted(topics_read()))}")
+        conf = {"topic": topic, "send": send, "since": since or None, "reason": reason}
+        for line in batch_run.run(context.obj, "replay_dead_letters", "replay_dead_letters", conf, progress()):
+            console.print(line, soft_wrap=True, highlight=False)
+
+
+def _reasons(reader: Reader) -> dict[str, int]:
+    """Records by reason, the most frequent first. One that several could not read is one: its letters have one key."""
+    try:
+        letters = reader.records(follow=False, only_new=False)
+        last = {letter["key"]: letter.get("headers", {}).get("reason", "none given") for letter in letters}
+    finally:
+        reader.close()
+    return dict(Counter(last.values()).most_common())

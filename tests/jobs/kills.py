@@ -1,0 +1,31 @@
+"""Drivers of declared queries that are killed while they work."""
+
+import os
+import random
+import time
+
+from contracts.queries import load_application, query_topics
+from stack import schemas, topics
+from tests.jobs.applications import Driver, until
+from tests.jobs.rides import Reader
+
+KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "3"))  # of each application
+
+
+def deployed(broker, application: str) -> Reader:
+    """A reader of all topics of the application, which are there."""
+    declared = query_topics(load_application(application).values())
+    topics.deploy(broker.kafka, declared)
+    schemas.register(broker.registry, declared)
+    return Reader(broker, *(topic.name for topic in declared))
+
+
+def killed_while(start, application: str, work, moments: random.Random) -> Driver:
+    """Starts drivers one after the other and kills each a little after it has begun to do `work(number)`; returns the last."""
+    for number in range(1, KILLS + 1):
+        driver = start(application)
+        until(driver.works, "the driver works")
+        work(number)
+        time.sleep(moments.uniform(0, 3))
+        driver.kill()
+    return start(application)

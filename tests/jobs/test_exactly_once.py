@@ -1,0 +1,162 @@
+"""Queries delivered exactly once, killed at the worst moments and at random ones: each row is there once, and in its order."""
+
+import io
+import json
+import os
+import random
+import time
+import uuid
+from pathlib import Path
+
+import fastavro
+import pytest
+import yaml
+
+from contracts import avro
+from contracts.queries import load_queries, query_topics
+from stack import schemas, topics
+from tests.jobs.applications import Driver, until
+from tests.jobs.rides import Reader, RidesTopic, sample
+
+KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "2"))  # at random moments
+CHUNK = 5000  # rides
+VENDORS = (1, 2)
+FARES = "SELECT VendorID, to_utc_timestamp(tpep_dropoff_datetime, 'America/New_York') AS At, total_amount AS Amount FROM rides"
+TOTALS = """SELECT VendorID, count(*) AS Rides, double(sum(CAST(Amount AS DECIMAL(12, 2)))) AS TotalAmount
+            FROM fares GROUP BY VendorID"""
+
+
+class Ledger:
+    """rides → fares, exactly once and once more at least once; fares → totals, exactly once and with state."""
+
+    def __init__(self, broker, folder):
+        self.name, self.folder, self._broker = f"once-{uuid.uuid4().hex[:8]}", folder, broker
+        self.queries = folder / "queries"
+        self.queries.mkdir()
+        rides = {"rides": {"topic": self.name, "record": "taxi_ride", "key": {"column": "Key", "record": "taxi_ride_key"}}}
+        self._declare("fares", rides, FARES, "fare", delivery="exactly-once")
+        self._declare("again", rides, FARES, "fare")
+        fares = {"fares": {"topic": f"{self.name}.fares", "record": "fare"}}
+        self._declare("totals", fares, TOTALS, "vendor_total", delivery="exactly-once", mode="update", most_per_batch=50_000)
+        declared = query_topics(load_queries(self.queries).values())
+        topics.deploy(broker.kafka, declared)
+        schemas.register(broker.registry, declared)
+        self.source = RidesTopic(broker, self.name)
+        self.reader = Reader(broker, *(topic.name for topic in declared))  # of what is committed
+        self.sent = 0
+
+    def _declare(self, name: str, inputs: dict, sql: str, record: str, **more) -> None:
+        said = {"name": f"{self.name}-{name}", "description": name, "application": self.name, "inputs": inputs, "sql": sql}
+        output = {"topic": f"{self.name}.{name}", "record": record, "key": "VendorID", "compacted": False}
+        paced = {"trigger": "100 milliseconds", "most_per_batch": 1000, "outputs": [output]}
+        (self.queries / f"{said['name']}.yaml").write_text(yaml.safe_dump(said | paced | more))
+
+    def start(self, dies: str | None = None) -> Driver:
+        return Driver(self._broker, self.folder, self.name, self.queries, dies)
+
+    def send(self) -> None:
+        """The next rides; each brings in a cent more than the one before."""
+        ride = sample()[0]
+        self.source.send(
+            *(ride | {"VendorID": VENDORS[n % 2], "total_amount": n / 100} for n in range(self.sent, self.sent + CHUNK))
+        )
+        self.sent += CHUNK
+
+    def last_logged(self, name: str) -> Path:
+        """Of the batches that Spark knows to be done."""
+        folder = self.folder / f"{self.name}.queries" / "checkpoint" / f"{self.name}-{name}" / "commits"
+        return max(folder.glob("[0-9]*"), key=lambda file: int(file.name))
+
+    def last_noted(self, name: str) -> int:
+        """Of the batches that were written exactly once."""
+        notes = (message for message in self.reader.look() if message.topic() == "sundial.commits")
+        return [json.loads(note.value())["batch"] for note in notes if note.key().decode() == f"{self.name}-{name}"][-1]
+
+    def rows(self, name: str, record: str) -> dict[int, list[dict]]:
+        """All rows of each vendor in the order of their offsets; a vendor is in one partition."""
+        found = {vendor: [] for vendor in VENDORS}
+        for message in self.reader.look():
+            if message.topic() == f"{self.name}.{name}":
+                row = fastavro.schemaless_reader(io.BytesIO(message.value()[avro.HEADER.size :]), avro.parsed(record))
+                found[row["VendorID"]].append(row)
+        return found
+
+    def cents(self, name: str) -> dict[int, list[int]]:
+        return {vendor: [round(100 * row["Amount"]) for row in rows] for vendor, rows in self.rows(name, "fare").items()}
+
+    def booked(self) -> dict[int, list[int]]:
+        """The cents that must be in the ledger."""
+        return {vendor: list(range(number, self.sent, len(VENDORS))) for number, vendor in enumerate(VENDORS)}
+
+    def totals(self) -> dict[int, list[tuple[int, int]]]:
+        rows = self.rows("totals", "vendor_total")
+        return {vendor: [(row["Rides"], round(100 * row["TotalAmount"])) for row in told] for vendor, told in rows.items()}
+
+    def complete(self) -> bool:
+        """All has come; whether once is another matter."""
+        whole = {vendor: (len(each), sum(each)) for vendor, each in self.booked().items()}
+        return (
+            {vendor: set(each) for vendor, each in self.cents("again").items()}
+            == {vendor: set(each) for vendor, each in self.booked().items()}
+            and {vendor: told[-1:] for vendor, told in self.totals().items()} == {v: [total] for v, total in whole.items()}
+        )  # fmt: skip
+
+    def once(self) -> None:
+        assert self.cents("fares") == self.booked(), "each once, and in the order in which it came"
+        for vendor, told in self.totals().items():
+            rides = [count for count, _ in told]
+            assert rides == sorted(set(rides)), "no total is told twice"
+            assert told == [(count, sum(self.booked()[vendor][:count])) for count in rides], "each is that of the first rides"
+
+
+@pytest.fixture
+def ledger(broker, tmp_path):
+    return Ledger(broker, tmp_path)
+
+
+@pytest.mark.timeout(420 + 90 * KILLS)
+def test_each_row_is_there_once_wherever_its_driver_died(ledger):
+    moments, drivers = random.Random(66), []
+
+    def started(dies: str | None = None) -> Driver:
+        drivers.append(ledger.start(dies))
+        return drivers[-1]
+
+    try:
+        ledger.send()
+        for moment in ("before", "after"):
+            until(started(dies=moment).killed, f"it dies {moment} its first commit")
+        for _ in range(KILLS):
+            driver = started()
+            until(driver.works, "the driver works")
+            ledger.source.send(b"\x00garbage")  # its schema id is not known: the queries plan anew
+            ledger.send()
+            time.sleep(moments.uniform(0, 3))
+            driver.kill()
+        driver = started()
+        until(ledger.complete, "all rides are booked and counted")
+        until(lambda: drained(driver.told()), "what ends a transaction is nothing that waits")
+        assert driver.stop() == 0
+        ledger.once()
+
+        counted = {name: sum(map(len, ledger.cents(name).values())) for name in ("fares", "again")}
+        logged = {name: ledger.last_logged(name) for name in ("fares", "again", "totals")}
+        assert {name: ledger.last_noted(name) for name in ("fares", "totals")} == {
+            name: int(logged[name].name) for name in ("fares", "totals")
+        }
+        for file in logged.values():  # as a crash leaves it that comes between a batch's last write and Spark's log
+            file.unlink()
+            file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+        driver = started()
+        until(lambda: all(file.exists() for file in logged.values()), "each has made its last batch again")
+        until(lambda: sum(map(len, ledger.cents("again").values())) > counted["again"], "at least once is twice, then")
+        assert driver.stop() == 0
+        assert sum(map(len, ledger.cents("fares").values())) == counted["fares"]
+        ledger.once()
+    finally:
+        for driver in drivers:
+            driver.kill()
+
+
+def drained(heartbeat: dict) -> bool:
+    return {told.get("lag_records") for told in heartbeat["queries"].values()} == {0}

@@ -1,0 +1,49 @@
+"""Summaries of metrics, killed in their work and started again, end with what a recompute of their input gives."""
+
+import datetime as dt
+import random
+from collections import defaultdict
+
+import pytest
+
+from tests.jobs.applications import until
+from tests.jobs.kills import KILLS, deployed, killed_while
+from tests.jobs.metrics import LATENESS, MINUTE, MetricsTopic, by_window, wrong
+
+
+@pytest.mark.timeout(240 + 60 * KILLS)
+def test_metric_summaries(broker, start):
+    """Half an hour of events, one a second and key, repeated and corrected ones too, each part of it under a driver that dies."""
+    reader, source, random_ = deployed(broker, "metrics"), MetricsTopic(broker, "metrics"), random.Random(7)
+    begin = int(dt.datetime.now(dt.UTC).timestamp() * 1000) // (10 * MINUTE) * 10 * MINUTE - 40 * MINUTE
+    keys = [f"environment={environment}:metric=dbWaitTime" for environment in ("prod", "test", "dev")]
+    last_values: dict[tuple[str, str, int], float] = {}
+
+    def work(number: int) -> None:
+        events = []
+        for key in keys:
+            for second in range(0, 1800 // (KILLS + 1)):
+                at = begin + 1000 * (second + number * 1800 // (KILLS + 1))
+                events.append((key, f"{key}-{at}", at, random_.lognormvariate(3, 1)))
+        known = [each for each in last_values if each[2] > at - LATENESS]  # corrections that come in time
+        for key, id_, at in random_.sample(known, min(len(known), 20)):
+            events.append((key, id_, at, last_values[key, id_, at] * random_.choice((1.0, 3.0))))
+        source.send(*events)
+        last_values.update({(key, id_, at): value for key, id_, at, value in events})
+
+    work(0)
+    last = killed_while(start, "metrics", work, random_)
+    values = defaultdict(list)
+    for (key, _, at), value in last_values.items():
+        values[key, at // (10 * MINUTE) * 10 * MINUTE].append(value)
+
+    def summaries() -> dict:
+        return by_window(reader.of("metrics.summaries", "metric_summary").values())
+
+    until(
+        lambda: {place: row["Count"] for place, row in summaries().items()} == {place: len(v) for place, v in values.items()},
+        "counts",
+    )
+    until(lambda: not wrong(summaries(), values), "the summaries of the events' last values")
+    assert [message.topic() for message in reader.look() if message.topic().endswith(("dead-letter", "late"))] == []
+    assert last.stop() == 0
