@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from contracts.declarations import Topic
 from contracts.feeds import Feed
-from contracts.queries import declared_topics
+from contracts.topics import declared_topics
 from stack import kafka, process, registry, schemas, topics
 from stack.home import Home
 

@@ -7,7 +7,7 @@ of tables alone a query gets the keys that change.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -25,8 +25,6 @@ from contracts.declarations import (
     Name,
     Topic,
     TopicName,
-    dead_letter_topic,
-    dead_letters,
     load,
     no_contract,
 )
@@ -92,6 +90,8 @@ class Input(Declared):
             raise ValueError("as: table goes with key: a table holds the last row of each")
         if self.is_table and self.lateness:
             raise ValueError("as: table goes with no lateness: of each key the last record counts, whatever its time")
+        if self.is_table and self.begin != "earliest":
+            raise ValueError("as: table goes with begin: earliest: it holds what came before the query, too")
         return self
 
     @property
@@ -263,51 +263,3 @@ def load_application(name: str, folder: Path = QUERIES) -> dict[str, Query]:
         known = sorted({query.application for query in queries.values()})
         raise DeclarationError(f"no query of application {name!r}: one of {', '.join(known)}")
     return found
-
-
-def declared_topics() -> list[Topic]:
-    """All topics of all feeds and queries. That of a feed of an access log is its query's."""
-    feeds, queries = load_feeds().values(), load_queries().values()
-    of_feeds = [topic for feed in feeds for topic in feed.topics if not (feed.access_log and topic.name == feed.topic)]
-    return of_feeds + query_topics(queries, of_feeds)
-
-
-def topics_read() -> set[str]:
-    """Topics that a feed or a query reads."""
-    return {*load_feeds(), *(each.topic for query in load_queries().values() for each in query.inputs.values())}
-
-
-def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list[Topic]:
-    """The topics that queries write and read, with their dead letters, but for those that others (the feeds) declare; and that of
-    the commits, where a query is delivered exactly once.
-
-    A topic belongs to who writes it; one that no declaration writes, to all that read it. Raises DeclarationError where two
-    declarations of one topic say different things.
-    """
-    queries, theirs, mistakes = list(queries), {topic.name: topic for topic in others}, []
-    owned = theirs | ({COMMITS.name: COMMITS} if any(query.exactly_once for query in queries) else {})
-    for query in queries:
-        for topic in (each.declared_topic for each in query.outputs):
-            if owned.setdefault(topic.name, topic) is not topic:
-                mistakes.append(f"{query.name}.yaml: topic {topic.name} is written by another declaration too")
-    found = dict(owned)
-    for query in queries:
-        for alias, each in query.inputs.items():
-            wanted, known = each.declared_topic, found.setdefault(each.topic, each.declared_topic)
-            said = (each.partitions, each.retention_days, each.compacted)
-            if each.topic in owned and said != (None, None, None):
-                mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic}'s writer declares its size and what it keeps")
-            elif (known.record, known.key_record) != (wanted.record, wanted.key_record):
-                mistakes.append(f"{query.name}.yaml: inputs.{alias}: another declaration gives {each.topic} another contract")
-            elif known.encoding != wanted.encoding:
-                mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic} is {known.encoding} in another declaration")
-            elif each.topic not in owned and known != wanted:
-                mistakes.append(f"{query.name}.yaml: inputs.{alias}: another declaration gives {each.topic} another size")
-            elif each.is_table and (not known.compacted or known.retention_days is not None):
-                remedy = "declare compacted: true and retention_days: forever where it is written"
-                mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic} loses keys, so it is no table; {remedy}")
-    if mistakes:
-        raise DeclarationError("\n".join(mistakes))
-    for name in [each.topic for query in queries for each in (*query.inputs.values(), *query.outputs)]:
-        found.setdefault(dead_letter_topic(name), dead_letters(name, found[name].retention_days))
-    return [topic for name, topic in found.items() if name not in theirs]

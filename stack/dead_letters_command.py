@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from contracts.declarations import dead_letter_topic
-from contracts.queries import declared_topics, topics_read
+from contracts.topics import declared_topics, topics_read
 from stack import batch_run
 from stack.command import console, failures_said, kafka_of, progress, registry_of
 from stack.errors import StackError

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from contracts.queries import declared_topics
+from contracts.topics import declared_topics
 from stack import airflow, java, kafka, process, registry, schemas, serving, streams, topics
 from stack.airflow_api import AirflowApi
 from stack.errors import StackError

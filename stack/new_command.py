@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from contracts.queries import declared_topics
+from contracts.topics import declared_topics
 from stack import new_query as new_query_
 from stack.command import console, failures_said
 from stack.home import ROOT

@@ -14,7 +14,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext, Se
 
 from contracts.declarations import Topic
 from contracts.kafka_access import KafkaAccess
-from contracts.queries import declared_topics
+from contracts.topics import declared_topics
 from stack.command import failures_said, kafka_of, registry_of
 from stack.errors import StackError
 

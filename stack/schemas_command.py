@@ -12,7 +12,7 @@ from contracts import avro
 from contracts.avro import Level
 from contracts.compatibility import Version, allowed, changes, obstacles, refusals
 from contracts.declarations import SCHEMAS
-from contracts.queries import declared_topics
+from contracts.topics import declared_topics
 from stack import readers as readers_
 from stack import schemas
 from stack.command import console, failures_said, kafka_of, registry_of

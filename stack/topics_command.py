@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from contracts.feeds import load_feeds
-from contracts.queries import declared_topics, load_queries
+from contracts.queries import load_queries
+from contracts.topics import declared_topics
 from stack import access as access_
 from stack import kafka as kafka_
 from stack import topics as topics_

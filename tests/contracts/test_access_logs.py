@@ -7,7 +7,8 @@ import pytest
 from contracts.access_logs import queries
 from contracts.declarations import DeclarationError, Topic
 from contracts.feeds import FEEDS, Feed, load_feeds
-from contracts.queries import Query, declared_topics, load_application, load_queries, query_topics
+from contracts.queries import Query, load_application, load_queries
+from contracts.topics import declared_topics, query_topics
 
 LOG = {"topic": "access.log", "counts": "requests", "service": "path", "services": "shop|search"}
 

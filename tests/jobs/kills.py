@@ -4,7 +4,8 @@ import os
 import random
 import time
 
-from contracts.queries import load_application, query_topics
+from contracts.queries import load_application
+from contracts.topics import query_topics
 from stack import schemas, topics
 from tests.jobs.applications import Driver, until
 from tests.jobs.rides import Reader

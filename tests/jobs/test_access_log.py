@@ -1,7 +1,6 @@
 """An access log's lines on a real broker become readings of its feeds; killed in the middle, they are those of a recount."""
 
 import gzip
-import os
 import random
 import re
 import time
@@ -13,12 +12,13 @@ import yaml
 from confluent_kafka import Producer
 
 from contracts.declarations import SCHEMAS
-from contracts.queries import load_queries, query_topics
+from contracts.queries import load_queries
+from contracts.topics import query_topics
 from stack import schemas, topics
 from tests.jobs.applications import Driver, until
+from tests.jobs.kills import KILLS
 from tests.jobs.rides import Reader
 
-KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "3"))
 SAMPLE = SCHEMAS.parent / "samples" / "nasa_access_log_1995-08-01.log.gz"
 DECLARED = load_queries()["access-log"]
 FEEDS = DECLARED.parameters["feeds"]

@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from contracts import avro
-from contracts.queries import load_queries, query_topics
+from contracts.queries import load_queries
+from contracts.topics import query_topics
 from stack import schemas, topics
 from tests.jobs.applications import Driver, until
 from tests.jobs.rides import Reader, RidesTopic, sample

@@ -9,7 +9,8 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from contracts.queries import load_query, query_topics
+from contracts.queries import load_query
+from contracts.topics import query_topics
 from jobs import query_table
 from jobs.settings import JobError
 from stack import topics

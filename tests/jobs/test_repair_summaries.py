@@ -7,7 +7,8 @@ from collections import defaultdict
 import pytest
 
 from contracts import avro
-from contracts.queries import Query, load_queries, query_topics
+from contracts.queries import Query, load_queries
+from contracts.topics import query_topics
 from jobs import kafka, lake, repair_summaries, rows
 from jobs.settings import JobError
 from jobs.spark import with_state

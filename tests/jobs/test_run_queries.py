@@ -12,7 +12,8 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from contracts import avro
-from contracts.queries import Query, load_queries, query_topics
+from contracts.queries import Query, load_queries
+from contracts.topics import query_topics
 from jobs import run_queries
 from jobs.settings import JobError
 from jobs.transactions import Transactions

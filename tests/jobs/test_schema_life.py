@@ -16,7 +16,8 @@ from fastavro.read import SchemaResolutionError
 from contracts import avro
 from contracts.avro import Level
 from contracts.declarations import Topic, dead_letter_topic
-from contracts.queries import load_queries, query_topics
+from contracts.queries import load_queries
+from contracts.topics import query_topics
 from jobs import kafka, run_queries
 from jobs.settings import JobError
 from stack import schemas, topics

@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from typer.testing import CliRunner
 
-from contracts.queries import declared_topics
+from contracts.topics import declared_topics
 from stack import airflow, kafka, lifecycle, process, registry, schemas, status
 from stack.airflow_api import AirflowApi
 from stack.cli import app

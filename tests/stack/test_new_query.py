@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from contracts.queries import declared_topics
+from contracts.topics import declared_topics
 from stack import new_query
 from stack.errors import StackError
 from stack.home import JARS, ROOT

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from typer.testing import CliRunner
 
-from contracts.queries import declared_topics
+from contracts.topics import declared_topics
 from sources.capture import BadRows, CaptureError
 from sources.records import RecordFile
 from stack import kafka, lifecycle, registry, schemas, topics
