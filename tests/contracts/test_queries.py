@@ -75,6 +75,7 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
     declare(tmp_path, "version", outputs=[LOW | {"version": 9}])
     declare(tmp_path, "none", outputs=[])
     declare(tmp_path, "table-key", inputs={"rides": RIDES, "zones": ZONES | {"key": None}})
+    declare(tmp_path, "table-begin", inputs={"rides": RIDES, "zones": ZONES | {"begin": "latest"}})
     declare(tmp_path, "table-late", inputs={"rides": RIDES, "zones": ZONES | {"lateness": "1 hour"}})
     declare(tmp_path, "table-alias", inputs={"zonekey": ZONES}, mode="update")
     declare(tmp_path, "table-mode", inputs={"zones": ZONES})
@@ -105,6 +106,7 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
         "none.yaml: outputs: Tuple should have at least 1 item after validation, not 0",
         "output.yaml: outputs.0.record: no schemas/avro/nope/v1.avsc",
         "table-alias.yaml: declaration: tables alone are columns of changes, as their key is: ZoneKey can't be the name of both",
+        "table-begin.yaml: inputs.zones: as: table goes with begin: earliest: it holds what came before the query, too",
         "table-key.yaml: inputs.zones: as: table goes with key: a table holds the last row of each",
         "table-late.yaml: inputs.zones: as: table goes with no lateness: of each key the last record counts, whatever its time",
         "table-mode.yaml: declaration: tables alone go with mode: update, as a row is told whenever it changes",
