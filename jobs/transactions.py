@@ -9,7 +9,6 @@ what an earlier one has begun, on whatever machine that runs: Kafka fences it, a
 """
 
 import json
-from contextlib import suppress
 from pathlib import Path
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -80,11 +79,15 @@ class Transactions:
                 self._send(Row(topic=COMMITS.name, key=self._query.name.encode(), value=json.dumps(note).encode(), headers=None))
                 self._producer.commit_transaction()
         except Exception as error:
+            cause = error
             if begun:
-                with suppress(KafkaException):  # what can't be ended now, the next writer ends
+                try:
                     self._producer.abort_transaction(PATIENCE)
-            if isinstance(error, KafkaException):
-                raise self._failed(error) from error
+                except KafkaException as unended:  # what can't be ended now, the next writer ends
+                    if isinstance(error, KafkaException) and error.args[0].code() == KafkaError._FATAL:
+                        cause = unended  # which says what was fatal
+            if isinstance(cause, KafkaException):
+                raise self._failed(cause) from error
             raise
         self._last = note if begun else self._last
 

@@ -16,7 +16,6 @@ from contracts.queries import Query, load_queries
 from contracts.topics import query_topics
 from jobs import run_queries
 from jobs.settings import JobError
-from jobs.transactions import Transactions
 from stack import schemas, topics
 from tests.jobs.rides import NEW_YORK, Reader, RidesTopic, per_vendor_minute, sample
 
@@ -168,24 +167,6 @@ def test_a_query_may_begin_with_what_comes_and_be_content_with_the_leader(applic
     application.source.send(ride(2, 3.0))  # while nobody reads: the checkpoint has the place by now
     application.run(lambda: len(application.rides("low-amount")) == 2)
     assert [row["total_amount"] for row in application.rides("low-amount").values()] == [2.0, 3.0]
-
-
-def test_a_driver_that_was_taken_for_dead_ends_and_says_so(application):
-    application.declare("rides-fares")
-    [query] = run_queries.load_application().values()
-
-    def succeeded() -> bool:
-        return bool(Transactions(application.platform, query, application.folder / "checkpoint" / query.name))
-
-    application.source.send(ride(0))
-    with pytest.raises(JobError, match="query rides-fares: another driver has taken over its transactions"):
-        application.run(
-            lambda: application.records("rides.fares") == 1,
-            succeeded,
-            lambda: application.source.send(ride(1)) or True,
-            lambda: False,
-        )
-    assert application.records("rides.fares") == 1
 
 
 def grown() -> str:
