@@ -7,6 +7,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from stack import kafka, lifecycle, registry
 from stack.home import JARS, Home
+from tests.jvm import BRIEF
 
 STORY = ("test_main_path.py", "test_outages.py")  # on one stack, in this order
 
@@ -71,7 +72,7 @@ def spark(tmp_path_factory):
     )
     conf = {
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {BRIEF}",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from contracts.queries import QUERIES
 from stack.home import JARS, ROOT
+from tests.jvm import ENVIRONMENT
 
 PATIENCE = 180.0
 
@@ -39,7 +40,7 @@ class Driver:
         self._process = subprocess.Popen(
             [sys.executable, "-m", *job, "--application", application, "--queries", str(queries)],
             cwd=ROOT,
-            env=os.environ | variables,
+            env=os.environ | variables | ENVIRONMENT,
             stdout=self._log,
             stderr=subprocess.STDOUT,
             start_new_session=True,

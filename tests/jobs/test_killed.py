@@ -17,6 +17,7 @@ from jobs.history import merge
 from jobs.transforms.history import placed
 from sources.topic import encoder
 from stack import schemas, topics
+from tests.jvm import ENVIRONMENT
 
 FEED = load_feed("road-traffic")
 REPO = Path(__file__).parents[2]
@@ -44,7 +45,13 @@ def killed(platform, job: str, method: str, point: str, *options: str) -> None:
     names |= {"SUNDIAL_STREAMS": platform.streams, "SUNDIAL_JARS": platform.jars, "PYTHONPATH": str(REPO)}
     command = [sys.executable, str(Path(__file__).with_name("killed.py")), job, method, point, *options]
     ran = subprocess.run(
-        command, env=os.environ | names, capture_output=True, text=True, timeout=120, start_new_session=True, cwd=REPO
+        command,
+        env=os.environ | names | ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        start_new_session=True,
+        cwd=REPO,
     )
     assert ran.returncode == -signal.SIGKILL, f"{job} was not killed {point} {method}: {ran.stderr[-2000:]}"
 

@@ -8,7 +8,7 @@ from pyspark.sql.types import StructField, StructType
 
 from contracts.queries import Input, Query
 from jobs import rows, wire
-from jobs.run_queries import STATE_STORE
+from jobs.spark import with_state
 from tests.jobs.examples import read
 
 
@@ -16,9 +16,8 @@ class Live:
     """held: rows of the tables that streams are joined with; they are there from the beginning, and stay as they are."""
 
     def __init__(self, spark: SparkSession, folder: Path, query: Query, **held: list[dict]):
-        self._spark, self._query, self._folder = spark.newSession(), query, folder / uuid.uuid4().hex
-        for name, value in (STATE_STORE | {"spark.sql.shuffle.partitions": "1"}).items():
-            self._spark.conf.set(name, value)
+        self._spark, self._query, self._folder = with_state(spark.newSession()), query, folder / uuid.uuid4().hex
+        self._spark.conf.set("spark.sql.shuffle.partitions", "1")
         self._held = {alias: self._frame(query.inputs[alias], held[alias]) for alias in query.looked_up}
         self._streams = {alias: each for alias, each in query.inputs.items() if alias not in self._held}
         self._offset = 0
