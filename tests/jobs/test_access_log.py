@@ -80,7 +80,7 @@ def test_what_is_counted_under_kills_is_what_a_recount_finds(broker, tmp_path):
     assert producer.flush(30) == 0
     feeds = {name: feed | {"lateness": 3000} for name, feed in FEEDS.items()}
     update = {"name": "slowly", "parameters": {"feeds": feeds}, "most_per_batch": 40, "trigger": "1 second"}
-    text = yaml.safe_dump(DECLARED.model_copy(update=update).model_dump(mode="json", exclude_none=True))
+    text = yaml.safe_dump(DECLARED.model_copy(update=update).model_dump(mode="json", by_alias=True, exclude_none=True))
     (tmp_path / "queries").mkdir()
     (tmp_path / "queries" / "slowly.yaml").write_text(text)
     expected = {feed: {place: {value} for place, value in found.items()} for feed, found in recounted(lines).items()}
