@@ -4,20 +4,20 @@ Each part is killed in turn (SIGKILL): the driver's Python process, its JVM, bot
 Airflow's triggerer, its scheduler, the broker, the registry, and all of them with the driver at once. Airflow brings the driver
 back; the other parts are started again by `sundial up`, as their owner would.
 
-`back_s_<fault>`: from the fault until the stream runs and nothing waits as long as two seconds. `lag_max`: the most that waited.
-`missing`: readings without a scored record in the end; `unexpected`: scored records of readings that nobody sent. `rss_mb`: the
-most memory of a driver's two processes; `rss_mb_per_hour`: by how much it grew, from a minute after each start.
+`back_s_<fault>`: from when the killed part was there again (see `bench/faults.py`) until the stream runs and nothing waits as
+long as two seconds; `back_after_fault_s_<fault>`: from the fault itself. `lag_max`: the most that waited. `missing`: readings
+without a scored record in the end; `unexpected`: scored records of readings that nobody sent. `driver_mb`: the most memory of a
+driver's two processes; `driver_mb_start`, `driver_mb_end`, and `stack_mb_...` for all processes of the stack: the median of the
+first third of the run, and of the last. Memory that processes share is counted once.
 """
 
 import argparse
 import datetime as dt
+import itertools
 import json
-import os
-import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,15 +25,18 @@ import numpy as np
 import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from bench.faults import FAULTS
 from bench.platform import SERVICES, cores, figure, promote_large_baseline, say, wait_for
 from contracts.feeds import Feed, load_feed
-from contracts.run_state import RunState, instant, observe
+from contracts.run_state import instant, observe
 from sources.topic import encoder
-from stack import kafka, lifecycle, process, registry
+from stack import lifecycle
 from stack.airflow_api import AirflowApi
 from stack.home import Home
 
 FEED = load_feed("service-use")
+REACH = 30.0  # seconds after the part within which the stream is to be back
+MEMORY_EVERY = 10  # seconds
 BACK_WITHIN = 300.0  # seconds; a fault that is not over by then ends the soak
 
 
@@ -94,11 +97,12 @@ class Load:
 
 
 class Watch:
-    """Looks each second at the stream: lag, and the memory of its driver."""
+    """Looks each second at the stream's lag, and now and then at the memory of its driver and of the whole stack."""
 
-    def __init__(self, folder: Path, rate: int):
-        self.folder, self.lag_max, self._few = folder, 0, 2 * rate
-        self.memory: list[tuple[int, float, float]] = []  # (pid, seconds since the driver started, MB)
+    def __init__(self, home: Home, folder: Path, rate: int):
+        self.folder, self.lag_max, self._home, self._few = folder, 0, home, 2 * rate
+        self.driver_mb: list[float] = []
+        self.stack_mb: list[float] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -119,64 +123,34 @@ class Watch:
         return known and health["lag_seconds"] < 2 and health["lag_records"] <= self._few
 
     def _run(self) -> None:
-        while not self._stop.wait(1.0):
+        for second in itertools.count():
+            if self._stop.wait(1.0):
+                return
             seen = observe(self.folder)
             self.lag_max = max(self.lag_max, seen.heartbeat.get("health", {}).get("lag_records", 0))
-            with suppress(psutil.NoSuchProcess, TypeError):
-                python = psutil.Process(seen.pid)
-                age = time.time() - python.create_time()
-                self.memory.append((seen.pid, age, sum(each.memory_info().rss for each in (python, python.parent())) / 1e6))
+            if second % MEMORY_EVERY == 0:
+                self._weigh(seen.pid)
 
-    def growth(self) -> float:
-        """MB an hour, over the lives of the drivers that lasted, from a minute after their start."""
-        rise, span = 0.0, 0.0
-        for pid in {pid for pid, _, _ in self.memory}:
-            life = [(age, mb) for each, age, mb in self.memory if each == pid and age > 60]
-            if len(life) > 30:
-                ages, mbs = np.array(life).T
-                rise += np.polyfit(ages, mbs, 1)[0] * (ages[-1] - ages[0])
-                span += ages[-1] - ages[0]
-        return 3600 * rise / span if span else 0.0
+    def _weigh(self, driver: int | None) -> None:
+        stack = 0.0
+        for process in psutil.process_iter():
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                if process.environ().get("SUNDIAL_STACK") == str(self._home.path):
+                    stack += megabytes(process)
+        self.stack_mb.append(stack)
+        with suppress(psutil.NoSuchProcess):
+            if driver:
+                python = psutil.Process(driver)
+                self.driver_mb.append(megabytes(python) + megabytes(python.parent()))
+
+
+def megabytes(process: psutil.Process) -> float:
+    """Its memory; of what it shares with others, its share."""
+    return process.memory_full_info().pss / 1e6
 
 
 def now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
-
-
-def faults(home: Home, watch: Watch) -> dict[str, Callable[[], None]]:
-    def part(name: str) -> Callable[[], None]:
-        return lambda: process.find(home, name).kill()
-
-    def python() -> None:
-        os.kill(driver().pid, signal.SIGKILL)
-
-    def jvm() -> None:
-        psutil.Process(driver().pid).parent().kill()
-
-    def both() -> None:
-        jvm()
-        with suppress(ProcessLookupError):
-            python()
-
-    def everything() -> None:
-        both()
-        for name in ("airflow-triggerer", "airflow-scheduler", registry.NAME, kafka.NAME):
-            part(name)()
-
-    def driver() -> RunState:
-        return observe(watch.folder)
-
-    return {
-        "driver_python": python,
-        "driver_jvm": jvm,
-        "driver_hangs": lambda: os.kill(driver().pid, signal.SIGSTOP),
-        "triggerer": part("airflow-triggerer"),
-        "scheduler": part("airflow-scheduler"),
-        "broker": part(kafka.NAME),
-        "registry": part(registry.NAME),
-        "driver": both,
-        "everything": everything,
-    }
 
 
 def missing_and_unexpected(home: Home, load: Load) -> tuple[int, int]:
@@ -218,44 +192,53 @@ def soak(home: Home, options: argparse.Namespace) -> int:
     lifecycle.up(home, say)
     promote_large_baseline(home, FEED)
     AirflowApi(home).unpause("supervise_streams")
-    watch = Watch(home.streams / f"{FEED.name}.score", options.rate)
+    watch = Watch(home, home.streams / f"{FEED.name}.score", options.rate)
     wait_for("the stream", lambda: observe(watch.folder).state == "running", 240)
-    load, backs, late = Load(home, FEED, options.rate), {}, []
+    load = Load(home, FEED, options.rate)
     load.start()
     began = now()
     wait_for("a second without a lag", lambda: watch.well(began), 120)
-    end, kinds = time.monotonic() + 60 * options.minutes, list(faults(home, watch).items())
-    for name, strike in kinds * 100:
-        due = time.monotonic() + options.every
-        if due > end or late:
-            break
-        struck = time.monotonic()
-        strike()
-        time.sleep(3)  # as long as it takes a person, or a watchdog
-        lifecycle.up(home, lambda _: None)
-        later = now()  # what was measured before tells nothing of the fault
-        while not (back := watch.well(later)) and time.monotonic() - struck < BACK_WITHIN:
-            time.sleep(0.2)
-        backs.setdefault(name, []).append(time.monotonic() - struck)
-        if not back:
-            late.append(name)
-        say(f"{name}: back after {backs[name][-1]:.1f} s, {json.dumps(observe(watch.folder).heartbeat.get('health'))}")
-        time.sleep(max(0.0, due - time.monotonic()))
+    backs = under_faults(home, watch, options)
     load.stop()
     ended = now()
     wait_for("an end without a lag", lambda: watch.well(ended), 120)
     watch.stop()
     missing, unexpected = missing_and_unexpected(home, load)
-    for name, seconds in backs.items():
-        figure("soak", "sundial", f"back_s_{name}", seconds, "s")
+    for name, times in backs.items():
+        after_fault, after_part = zip(*times, strict=True)
+        figure("soak", "sundial", f"back_s_{name}", after_part, "s")
+        figure("soak", "sundial", f"back_after_fault_s_{name}", after_fault, "s")
     figure("soak", "sundial", "events", [load.sent], "readings")
     figure("soak", "sundial", "not_acknowledged", [load.failed], "readings")
     figure("soak", "sundial", "missing", [missing], "readings")
     figure("soak", "sundial", "unexpected", [unexpected], "records")
     figure("soak", "sundial", "lag_max", [watch.lag_max], "readings")
-    figure("soak", "sundial", "rss_mb", [max(mb for _, _, mb in watch.memory)], "MB")
-    figure("soak", "sundial", "rss_mb_per_hour", [watch.growth()], "MB/h")
+    figure("soak", "sundial", "driver_mb", [max(watch.driver_mb)], "MB")
+    for name, megabytes_ in (("driver_mb", watch.driver_mb), ("stack_mb", watch.stack_mb)):
+        third = len(megabytes_) // 3
+        figure("soak", "sundial", f"{name}_start", megabytes_[:third], "MB")
+        figure("soak", "sundial", f"{name}_end", megabytes_[-third:], "MB")
+    late = any(after_part > REACH for times in backs.values() for _, after_part in times)
     return 1 if missing or unexpected or late else 0
+
+
+def under_faults(home: Home, watch: Watch, options: argparse.Namespace) -> dict[str, list[tuple[float, float]]]:
+    """By fault, each time that it befell: seconds until the stream was back, from the fault and from when the part was back."""
+    backs, end = {}, time.time() + 60 * options.minutes
+    for fault in FAULTS * 100:
+        struck = time.time()
+        if struck + options.every > end:
+            break
+        part_back = fault.befall(home, watch.folder)
+        later = now()  # what was measured before tells nothing of the fault
+        wait_for(f"the stream after {fault.name}", lambda since=later: watch.well(since), BACK_WITHIN)
+        back = time.time()
+        backs.setdefault(fault.name, []).append((back - struck, back - part_back))
+        health = json.dumps(observe(watch.folder).heartbeat.get("health"))
+        say(f"{fault.name}: back {back - struck:.1f} s after it, {back - part_back:.1f} s after the part: {health}")
+        time.sleep(max(0.0, struck + options.every - time.time()))
+    time.sleep(max(0.0, end - time.time()))
+    return backs
 
 
 if __name__ == "__main__":
