@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from stack import lifecycle
+from stack import lifecycle, process
 from stack.home import ROOT, Home
 
 PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if "```console" in page.read_text())
@@ -90,6 +90,7 @@ class Shell:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_one_sees_what_the_page_shows(page, platform_stack, tmp_path):
     shell, checker = Shell(platform_stack.path, tmp_path), doctest.OutputChecker()
+    before = process.recorded(platform_stack)
     try:
         for each in list(typed(page)):
             got = re.sub(r"\x1b\[[0-9;]*m", "", shell.says(each.command))
@@ -97,6 +98,8 @@ def test_one_sees_what_the_page_shows(page, platform_stack, tmp_path):
             assert seen, f"{page.name}:{each.line}: {each.command}\nshould show\n{each.shown}\nbut shows\n{got}"
     finally:
         shell.end()
+        for name in set(process.recorded(platform_stack)) - set(before):
+            process.stop(platform_stack, name)
         for home in (Home(folder) for folder in tmp_path.iterdir()):
             if home.exists():
                 lifecycle.down(home, print)

@@ -3,19 +3,29 @@
 import datetime as dt
 import random
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
+from jobs.transforms.queries.metric_summaries import PART, WINDOW
 from tests.jobs.applications import until
 from tests.jobs.kills import KILLS, deployed, killed_while
 from tests.jobs.metrics import LATENESS, MINUTE, MetricsTopic, by_window, wrong
 
 
+def kept(spark, folder: Path, state: str) -> set[int]:
+    """Starts of the parts or windows, epoch ms, of which the files of a stopped driver hold that state."""
+    checkpoint = folder / "checkpoint" / "metric-summaries"
+    read = spark.read.format("statestore").option("stateVarName", state).load(str(checkpoint))
+    return {row.Start for row in read.select("user_map_key.Start").distinct().collect()}
+
+
 @pytest.mark.timeout(240 + 60 * KILLS)
-def test_metric_summaries(broker, start):
-    """Half an hour of events, one a second and key, repeated and corrected ones too, each part of it under a driver that dies."""
+def test_metric_summaries(broker, start, spark, tmp_path):
+    """Half an hour of events, one a second and key, repeated and corrected ones too, each part of it under a driver that dies.
+    Then an event of each key after its windows are over, by which their state goes."""
     reader, source, random_ = deployed(broker, "metrics"), MetricsTopic(broker, "metrics"), random.Random(7)
-    begin = int(dt.datetime.now(dt.UTC).timestamp() * 1000) // (10 * MINUTE) * 10 * MINUTE - 40 * MINUTE
+    begin = int(dt.datetime.now(dt.UTC).timestamp() * 1000) // (10 * MINUTE) * 10 * MINUTE - 70 * MINUTE
     keys = [f"environment={environment}:metric=dbWaitTime" for environment in ("prod", "test", "dev")]
     last_values: dict[tuple[str, str, int], float] = {}
 
@@ -33,6 +43,9 @@ def test_metric_summaries(broker, start):
 
     work(0)
     last = killed_while(start, "metrics", work, random_)
+    now = int(dt.datetime.now(dt.UTC).timestamp() * 1000)
+    source.send(*((key, None, now, 1.0) for key in keys))
+    last_values.update({(key, "", now): 1.0 for key in keys})
     values = defaultdict(list)
     for (key, _, at), value in last_values.items():
         values[key, at // (10 * MINUTE) * 10 * MINUTE].append(value)
@@ -47,3 +60,5 @@ def test_metric_summaries(broker, start):
     until(lambda: not wrong(summaries(), values), "the summaries of the events' last values")
     assert [message.topic() for message in reader.look() if message.topic().endswith(("dead-letter", "late"))] == []
     assert last.stop() == 0
+    left = {name: kept(spark, tmp_path / "metrics.queries", name) for name in ("parts", "logs", "told")}
+    assert left == {"parts": {now // PART * PART}, "logs": {now // PART * PART}, "told": {now // WINDOW * WINDOW}}

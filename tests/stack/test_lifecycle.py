@@ -125,7 +125,7 @@ class TestWholeStack:
     def test_status_says_it_to_scripts(self, platform_stack):
         result = CliRunner().invoke(app, ["--home", str(platform_stack.path), "status", "--json"])
         report = json.loads(result.stdout)
-        assert result.exit_code == 0
+        assert result.exit_code == 0, report
         assert report["airflow"] == platform_stack.airflow
         assert [row["pid"] for row in report["processes"] if row["name"] == "kafka"] == [pids(platform_stack)["kafka"]]
 
