@@ -11,6 +11,7 @@ from tests.jobs.applications import Driver, until
 from tests.jobs.rides import Reader
 
 KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "3"))  # of each application
+MOMENT = 6.0  # seconds after new work has come, within which a driver is killed: in its first batch, or in one of the next
 
 
 def deployed(broker, application: str) -> Reader:
@@ -27,6 +28,6 @@ def killed_while(start, application: str, work, moments: random.Random) -> Drive
         driver = start(application)
         until(driver.works, "the driver works")
         work(number)
-        time.sleep(moments.uniform(0, 3))
+        time.sleep(moments.uniform(0, MOMENT))
         driver.kill()
     return start(application)

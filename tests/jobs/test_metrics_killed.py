@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.spark import with_state
 from jobs.transforms.queries.metric_summaries import PART, WINDOW
 from tests.jobs.applications import until
 from tests.jobs.kills import KILLS, deployed, killed_while
@@ -16,7 +17,7 @@ from tests.jobs.metrics import LATENESS, MINUTE, MetricsTopic, by_window, wrong
 def kept(spark, folder: Path, state: str) -> set[int]:
     """Starts of the parts or windows, epoch ms, of which the files of a stopped driver hold that state."""
     checkpoint = folder / "checkpoint" / "metric-summaries"
-    read = spark.read.format("statestore").option("stateVarName", state).load(str(checkpoint))
+    read = with_state(spark).read.format("statestore").option("stateVarName", state).load(str(checkpoint))
     return {row.Start for row in read.select("user_map_key.Start").distinct().collect()}
 
 
