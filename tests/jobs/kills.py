@@ -4,6 +4,8 @@ import os
 import random
 import time
 
+from confluent_kafka.admin import AdminClient
+
 from contracts.queries import load_application
 from contracts.topics import query_topics
 from stack import schemas, topics
@@ -15,8 +17,16 @@ MOMENT = 6.0  # seconds after new work has come, within which a driver is killed
 
 
 def deployed(broker, application: str) -> Reader:
-    """A reader of all topics of the application, which are there."""
+    """A reader of all topics of the application. They are new: what a test before this one had in topics so called is gone."""
     declared = query_topics(load_application(application).values())
+    admin, names = AdminClient({"bootstrap.servers": broker.kafka}), {topic.name for topic in declared}
+
+    def left() -> set[str]:
+        return names & admin.list_topics(timeout=10).topics.keys()
+
+    if left():
+        admin.delete_topics(list(left()))
+    until(lambda: not left(), "the topics are gone")
     topics.deploy(broker.kafka, declared)
     schemas.register(broker.registry, declared)
     return Reader(broker, *(topic.name for topic in declared))
