@@ -81,6 +81,10 @@ class Table:
         reader = spark.read.format("delta")
         return (reader if version is None else reader.option("versionAsOf", version)).load(self.path)
 
+    def dataset(self, version: int) -> ds.Dataset:
+        """All rows as of a version, for Arrow, without Spark."""
+        return self.log(version).to_pyarrow_dataset()
+
     def map_files(
         self, spark: SparkSession, version: int, values: Iterable, columns: list[str], function: ArrowFunction, schema: str
     ) -> DataFrame:
@@ -147,7 +151,7 @@ class Table:
     def copy(self, source: "Table", version: int, values: Iterable, note: dict, after: int) -> None:
         """As `write`, the rows being those of another table of the same shape at that version."""
         wanted = ds.field(self.partition).isin(list(values))
-        self.write(source.log(version).to_pyarrow_dataset().scanner(filter=wanted).to_batches(), values, note, after)
+        self.write(source.dataset(version).scanner(filter=wanted).to_batches(), values, note, after)
 
     def restore(self, version: int, note: dict) -> None:
         """The rows of an older version again, as a new commit that carries the note; no data is moved."""

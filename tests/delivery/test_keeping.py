@@ -1,4 +1,4 @@
-"""What a topic forgets by retention, and what becomes of a reader whose place was there."""
+"""What a topic forgets by compaction and by retention, and what becomes of a reader whose place was there."""
 
 import time
 
@@ -6,6 +6,22 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from tests.delivery.cluster import until
+
+
+def test_compaction_keeps_the_last_record_of_each_key_at_its_offset_and_a_tombstone_for_a_while(cluster):
+    soon = {"segment_ms": 500, "min_cleanable_dirty_ratio": "0.01", "delete_retention_ms": 1000}
+    topic = cluster.topic(leader=1, cleanup_policy="compact", **soon)
+    for key, value in [("a", "1"), ("a", "2"), ("b", "1"), ("a", "3"), ("b", None)]:
+        cluster.put(topic, key, value)
+
+    def left() -> list[tuple]:
+        """Without the ticks: a segment is compacted once another has begun, and that takes a record."""
+        cluster.put(topic, "clock", "tick")
+        return [(m.offset(), m.key(), m.value()) for m in cluster.messages(topic) if m.key() != b"clock"]
+
+    assert len(left()) == 5, "nothing is compacted at once"
+    until(lambda: left() == [(3, b"a", b"3"), (4, b"b", None)], "the last of each key, at the offset that it had", 90)
+    until(lambda: left() == [(3, b"a", b"3")], "the tombstone goes too, readers have had time to see it", 90)
 
 
 def test_retention_deletes_old_segments_and_a_reader_whose_place_is_gone_is_told_or_jumps(cluster):

@@ -3,10 +3,12 @@
 import sys
 import uuid
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from contracts.feeds import Feed
+from contracts.queries import QUERIES
 from jobs.settings import Platform
 from stack import schemas, topics
 from stack.home import JARS
@@ -50,11 +52,11 @@ def run_job(spark, monkeypatch):
 
 @pytest.fixture
 def start(broker, tmp_path):
-    """start(application): another driver on the same checkpoints; what still runs is killed in the end."""
+    """start(application, …): another driver on the same checkpoints; what still runs is killed in the end."""
     started = []
 
-    def start(application: str) -> Driver:
-        started.append(Driver(broker, tmp_path, application))
+    def start(application: str, queries: Path = QUERIES, dies: str | None = None) -> Driver:
+        started.append(Driver(broker, tmp_path, application, queries, dies))
         return started[-1]
 
     yield start

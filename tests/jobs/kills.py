@@ -3,6 +3,7 @@
 import os
 import random
 import time
+from collections.abc import Callable
 
 from confluent_kafka.admin import AdminClient
 
@@ -32,12 +33,12 @@ def deployed(broker, application: str) -> Reader:
     return Reader(broker, *(topic.name for topic in declared))
 
 
-def killed_while(start, application: str, work, moments: random.Random) -> Driver:
+def killed_while(start: Callable[[], Driver], work: Callable[[int], None], moments: random.Random) -> Driver:
     """Starts drivers one after the other and kills each a little after it has begun to do `work(number)`; returns the last."""
     for number in range(1, KILLS + 1):
-        driver = start(application)
+        driver = start()
         until(driver.works, "the driver works")
         work(number)
         time.sleep(moments.uniform(0, MOMENT))
         driver.kill()
-    return start(application)
+    return start()

@@ -3,7 +3,6 @@
 import gzip
 import random
 import re
-import time
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 
@@ -13,16 +12,14 @@ from confluent_kafka import Producer
 
 from contracts.declarations import SCHEMAS
 from contracts.queries import load_queries
-from contracts.topics import query_topics
-from stack import schemas, topics
-from tests.jobs.applications import Driver, until
-from tests.jobs.kills import KILLS
+from tests.jobs.applications import until
+from tests.jobs.kills import KILLS, deployed, killed_while
 from tests.jobs.rides import Reader
 
 SAMPLE = SCHEMAS.parent / "samples" / "nasa_access_log_1995-08-01.log.gz"
 DECLARED = load_queries()["access-log"]
 FEEDS = DECLARED.parameters["feeds"]
-LINES = 240
+LINES = 80 * (KILLS + 1)
 INTERVAL = timedelta(seconds=10)
 GARBAGE = [b"no line at all", b"\xff\xfe", b'1.2.3.4 - - [99/Aug/1995:00:01:00 -0400] "GET / HTTP/1.0" 200 1']
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
@@ -62,41 +59,36 @@ def read(reader: Reader, feed: str) -> dict[tuple[str, datetime], set[int]]:
 
 
 @pytest.mark.timeout(240 + 60 * KILLS)
-def test_what_is_counted_under_kills_is_what_a_recount_finds(broker, tmp_path):
-    """Lines in small batches, a little out of order, with garbage between them."""
-    declared = query_topics([DECLARED])
-    topics.deploy(broker.kafka, declared)
-    schemas.register(broker.registry, declared)
-    reader = Reader(broker, *(topic.name for topic in declared))
+def test_what_is_counted_under_kills_is_what_a_recount_finds(broker, start, tmp_path):
+    """Lines in small batches, a little out of order, with garbage between them, each part of them under a driver that dies."""
+    reader = deployed(broker, "access-log")
     random_ = random.Random(9)
     lines = gzip.decompress(SAMPLE.read_bytes()).decode().splitlines()[:LINES]
     moved = {number: parsed(line)[0] + timedelta(seconds=random_.uniform(0, 2)) for number, line in enumerate(lines)}
     sent = [lines[number].encode() for number in sorted(moved, key=moved.get)]
     for bad in GARBAGE:
         sent.insert(random_.randrange(LINES), bad)
+    numbered = list(enumerate(sent, 1))
     producer = Producer({"bootstrap.servers": broker.kafka})
-    for number, line in enumerate(sent, 1):
-        producer.produce("access-log", line, headers=[("line", str(number).encode())])
-    assert producer.flush(30) == 0
+
+    def work(number: int) -> None:
+        first, last = (len(sent) * each // (KILLS + 1) for each in (number, number + 1))
+        for line, text in numbered[first:last]:
+            producer.produce("access-log", text, headers=[("line", str(line).encode())])
+        assert producer.flush(30) == 0
+
     feeds = {name: feed | {"lateness": 3000} for name, feed in FEEDS.items()}
     update = {"name": "slowly", "parameters": {"feeds": feeds}, "most_per_batch": 40, "trigger": "1 second"}
     text = yaml.safe_dump(DECLARED.model_copy(update=update).model_dump(mode="json", by_alias=True, exclude_none=True))
-    (tmp_path / "queries").mkdir()
-    (tmp_path / "queries" / "slowly.yaml").write_text(text)
+    queries = tmp_path / "queries"
+    queries.mkdir()
+    (queries / "slowly.yaml").write_text(text)
+    work(0)
+    driver = killed_while(lambda: start("access-log", queries), work, random_)
     expected = {feed: {place: {value} for place, value in found.items()} for feed, found in recounted(lines).items()}
-    driver = None
-    try:
-        for number in range(KILLS + 1):
-            driver = Driver(broker, tmp_path, "access-log", tmp_path / "queries")
-            until(driver.works, "the driver works")
-            if number < KILLS:
-                time.sleep(random_.uniform(0, 3))
-                driver.kill()
-        until(lambda: all(len(read(reader, feed)) >= len(found) for feed, found in expected.items()), "every interval is told")
-        assert {feed: read(reader, feed) for feed in expected} == expected
-        assert driver.stop() == 0
-    finally:
-        driver.kill()
+    until(lambda: all(len(read(reader, feed)) >= len(found) for feed, found in expected.items()), "every interval is told")
+    assert {feed: read(reader, feed) for feed in expected} == expected
+    assert driver.stop() == 0
     assert [message.topic() for message in reader.look() if message.topic().endswith(".late")] == []
     letters = {m.value(): dict(m.headers()) for m in reader.look() if m.topic() == "access-log.dead-letter"}
     assert {value: int(said["line"]) for value, said in letters.items()} == {bad: sent.index(bad) + 1 for bad in GARBAGE}

@@ -35,7 +35,7 @@ def test_events(broker, start):
             log.extend(new)
 
     work(0)
-    last = killed_while(start, "events", work, random_)
+    last = killed_while(lambda: start("events"), work, random_)
     newest = readings[-1]["At"]
     source.send("sensor-readings", ("roof", {"Sensor": "roof", "At": newest + 10 * MINUTE, "Celsius": 0.0}))
 

@@ -2,9 +2,7 @@
 
 import io
 import json
-import os
 import random
-import time
 import uuid
 from pathlib import Path
 
@@ -17,9 +15,9 @@ from contracts.queries import load_queries
 from contracts.topics import query_topics
 from stack import schemas, topics
 from tests.jobs.applications import Driver, until
+from tests.jobs.kills import KILLS, killed_while
 from tests.jobs.rides import Reader, RidesTopic, sample
 
-KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "2"))  # at random moments
 CHUNK = 5000  # rides
 VENDORS = (1, 2)
 FARES = "SELECT VendorID, to_utc_timestamp(tpep_dropoff_datetime, 'America/New_York') AS At, total_amount AS Amount FROM rides"
@@ -31,7 +29,7 @@ class Ledger:
     """rides → fares, exactly once and once more at least once; fares → totals, exactly once and with state."""
 
     def __init__(self, broker, folder):
-        self.name, self.folder, self._broker = f"once-{uuid.uuid4().hex[:8]}", folder, broker
+        self.name, self.folder = f"once-{uuid.uuid4().hex[:8]}", folder
         self.queries = folder / "queries"
         self.queries.mkdir()
         rides = {"rides": {"topic": self.name, "record": "taxi_ride", "key": {"column": "Key", "record": "taxi_ride_key"}}}
@@ -51,9 +49,6 @@ class Ledger:
         output = {"topic": f"{self.name}.{name}", "record": record, "key": "VendorID", "compacted": False}
         paced = {"trigger": "100 milliseconds", "most_per_batch": 1000, "outputs": [output]}
         (self.queries / f"{said['name']}.yaml").write_text(yaml.safe_dump(said | paced | more))
-
-    def start(self, dies: str | None = None) -> Driver:
-        return Driver(self._broker, self.folder, self.name, self.queries, dies)
 
     def send(self) -> None:
         """The next rides; each brings in a cent more than the one before."""
@@ -116,47 +111,37 @@ def ledger(broker, tmp_path):
 
 
 @pytest.mark.timeout(420 + 90 * KILLS)
-def test_each_row_is_there_once_wherever_its_driver_died(ledger):
-    moments, drivers = random.Random(66), []
-
+def test_each_row_is_there_once_wherever_its_driver_died(ledger, start):
     def started(dies: str | None = None) -> Driver:
-        drivers.append(ledger.start(dies))
-        return drivers[-1]
+        return start(ledger.name, ledger.queries, dies)
 
-    try:
+    def work(_: int) -> None:
+        ledger.source.send(b"\x00garbage")  # its schema id is not known: the queries plan anew
         ledger.send()
-        for moment in ("before", "after"):
-            until(started(dies=moment).killed, f"it dies {moment} its first commit")
-        for _ in range(KILLS):
-            driver = started()
-            until(driver.works, "the driver works")
-            ledger.source.send(b"\x00garbage")  # its schema id is not known: the queries plan anew
-            ledger.send()
-            time.sleep(moments.uniform(0, 3))
-            driver.kill()
-        driver = started()
-        until(ledger.complete, "all rides are booked and counted")
-        until(lambda: drained(driver.told()), "what ends a transaction is nothing that waits")
-        assert driver.stop() == 0
-        ledger.once()
 
-        counted = {name: sum(map(len, ledger.cents(name).values())) for name in ("fares", "again")}
-        logged = {name: ledger.last_logged(name) for name in ("fares", "again", "totals")}
-        assert {name: ledger.last_noted(name) for name in ("fares", "totals")} == {
-            name: int(logged[name].name) for name in ("fares", "totals")
-        }
-        for file in logged.values():  # as a crash leaves it that comes between a batch's last write and Spark's log
-            file.unlink()
-            file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-        driver = started()
-        until(lambda: all(file.exists() for file in logged.values()), "each has made its last batch again")
-        until(lambda: sum(map(len, ledger.cents("again").values())) > counted["again"], "at least once is twice, then")
-        assert driver.stop() == 0
-        assert sum(map(len, ledger.cents("fares").values())) == counted["fares"]
-        ledger.once()
-    finally:
-        for driver in drivers:
-            driver.kill()
+    ledger.send()
+    for moment in ("before", "after"):
+        until(started(dies=moment).killed, f"it dies {moment} its first commit")
+    driver = killed_while(started, work, random.Random(66))
+    until(ledger.complete, "all rides are booked and counted")
+    until(lambda: drained(driver.told()), "what ends a transaction is nothing that waits")
+    assert driver.stop() == 0
+    ledger.once()
+
+    counted = {name: sum(map(len, ledger.cents(name).values())) for name in ("fares", "again")}
+    logged = {name: ledger.last_logged(name) for name in ("fares", "again", "totals")}
+    assert {name: ledger.last_noted(name) for name in ("fares", "totals")} == {
+        name: int(logged[name].name) for name in ("fares", "totals")
+    }
+    for file in logged.values():  # as a crash leaves it that comes between a batch's last write and Spark's log
+        file.unlink()
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    driver = started()
+    until(lambda: all(file.exists() for file in logged.values()), "each has made its last batch again")
+    until(lambda: sum(map(len, ledger.cents("again").values())) > counted["again"], "at least once is twice, then")
+    assert driver.stop() == 0
+    assert sum(map(len, ledger.cents("fares").values())) == counted["fares"]
+    ledger.once()
 
 
 def drained(heartbeat: dict) -> bool:

@@ -31,7 +31,7 @@ def test_rides_joins(broker, start, tmp_path):
         cash.send(*((each["Ride"], each) for each in paid[first_paid:last_paid]))
 
     work(0)
-    last = killed_while(start, "rides-joins", work, random.Random(8))
+    last = killed_while(lambda: start("rides-joins"), work, random.Random(8))
     in_time = {name: at for name, at in paid_at(list(map(as_row, rides)), paid).items() if at}
     until(lambda: in_time.items() <= _paid(reader, "rides.payments").items(), "every payment has its ride")
     later = rides[-1] | {"tpep_pickup_datetime": rides[-1]["tpep_pickup_datetime"] + dt.timedelta(days=7)}

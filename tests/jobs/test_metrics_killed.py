@@ -43,7 +43,7 @@ def test_metric_summaries(broker, start, spark, tmp_path):
         last_values.update({(key, id_, at): value for key, id_, at, value in events})
 
     work(0)
-    last = killed_while(start, "metrics", work, random_)
+    last = killed_while(lambda: start("metrics"), work, random_)
     now = int(dt.datetime.now(dt.UTC).timestamp() * 1000)
     source.send(*((key, None, now, 1.0) for key in keys))
     last_values.update({(key, "", now): 1.0 for key in keys})

@@ -18,7 +18,7 @@ def test_rides(broker, start):
     def work(number: int) -> None:
         source.send(*rides[number * size : (number + 1) * size if number < KILLS else None])
 
-    last = killed_while(start, "rides", work, random.Random(6))
+    last = killed_while(lambda: start("rides"), work, random.Random(6))
     until(lambda: reader.minutes("rides.per-vendor-minute") == per_vendor_minute(rides), "minutes are those of all rides")
     until(lambda: len(of(reader, "low") | of(reader, "high")) == len(rides), "every ride is in one of the topics")
     assert {row["total_amount"] < 40 for row in of(reader, "low").values()} == {True}
