@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from contracts.queries import Input, Query
+from contracts.queries import Query
+from contracts.query_io import Input
 from jobs import archive, kafka, lake, rows
 from jobs.settings import Platform
 from jobs.transforms.queries.metric_summaries import WINDOW

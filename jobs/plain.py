@@ -4,7 +4,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType, TimestampNTZType, TimestampType
 
-from contracts.queries import LINE
+from contracts.query_io import LINE
 from jobs.transforms import access_log
 
 _VALUE, _BROKEN = "value", "_broken"  # where Spark puts the object, and a text that is none

@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from contracts import avro
-from contracts.queries import Input, Output, Query, load_queries
+from contracts.queries import Query, load_queries
+from contracts.query_io import Input, Output
 from jobs import archive, kafka, lake, rows, settings, spark
 from jobs.metric_events import Events, window
 from jobs.settings import JobError, Platform

@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 from contracts import avro
 from contracts.declarations import dead_letter_topic
 from contracts.feeds import load_feeds
-from contracts.queries import Input, load_queries
+from contracts.queries import load_queries
+from contracts.query_io import Input
 from jobs import kafka, lake, readings, rows, settings, spark, wire
 from jobs.settings import JobError, Platform
 

@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 
 from contracts import avro
 from contracts.declarations import dead_letter_topic
-from contracts.queries import CHANGES, LINE, ORIGIN, ROW_DELETED, ROW_OFFSET, ROW_TIME, Input, Output, Query
+from contracts.queries import CHANGES, Query
+from contracts.query_io import LINE, ORIGIN, ROW_DELETED, ROW_OFFSET, ROW_TIME, Input, Output
 from jobs import plain, wire
 from jobs.settings import JobError
 from jobs.transforms import access_log, tables

@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from contracts import avro
-from contracts.queries import Input, Output, Query, load_application
+from contracts.queries import Query, load_application
+from contracts.query_io import Input, Output
 from jobs import kafka, rows, settings, spark, wire
 from jobs.backlog import BatchesBacklog
 from jobs.driver import Driver, now, said

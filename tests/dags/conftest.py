@@ -11,9 +11,15 @@ os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "True"
 
 import pytest
+from airflow.dag_processing.dagbag import DagBag
 
 from dags.stream_state import StreamState
 from tests.dags.supervision import Triggerer, trigger, until
+
+
+@pytest.fixture(scope="session")
+def bag() -> DagBag:
+    return DagBag(dag_folder=Path(__file__).resolve().parents[2] / "dags")
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docker-compose.yml").read_text()
 COMPOSE = yaml.safe_load(TEXT)
 SERVICES: dict[str, dict] = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if "build" in service}
+SECRET = re.compile(r"PASSWORD|SECRET|FERNET_KEY|JWT|SQL_ALCHEMY_CONN")
 VARIABLE = re.compile(r"\$\{([A-Z_]+)(?::([?-])([^}]*))?\}")
 
 

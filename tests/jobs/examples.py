@@ -8,7 +8,8 @@ import fastavro
 
 from contracts import avro
 from contracts.declarations import SCHEMAS
-from contracts.queries import Input, Output, Query
+from contracts.queries import Query
+from contracts.query_io import Input, Output
 from jobs import rows
 from jobs.wire import Writers
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from contracts.queries import Input, Query
+from contracts.queries import Query
+from contracts.query_io import Input
 from jobs import rows, wire
 from jobs.spark import with_state
 from tests.jobs.examples import read

@@ -1,0 +1,78 @@
+"""The baseline that scoring holds: the planned version, whole or the day types around today."""
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+from contracts.feeds import load_feed
+from jobs import lake, score
+from jobs.wire import Writers
+
+FEED = load_feed("service-use")
+SHAPE = pa.schema(
+    [
+        ("ServiceName", pa.string()),
+        ("DayType", pa.int32()),
+        ("Last4Avg", pa.list_(pa.float64())),
+        ("Samples", pa.list_(pa.int32())),
+        ("Spread", pa.list_(pa.float64())),
+        ("Growth", pa.float64()),
+    ]
+)
+
+
+@pytest.fixture
+def held(spark, lake_platform):
+    """held(version): what scoring holds of it, with Monday, Tuesday and Wednesday as the days around today."""
+
+    def read(version: int) -> set[tuple]:
+        plan = score.Plan(version, frozenset({1, 2, 3}), Writers("service-use-value", ()), ())
+        rows = score.baseline_of(spark, lake_platform, FEED, plan).collect()
+        return {(row.ServiceName, row.DayType, *row.Last4Avg, *row.Spread, row.Growth) for row in rows}
+
+    return read
+
+
+@pytest.fixture
+def promoted(lake_platform):
+    """promoted(growth): another version of the baseline of two services."""
+
+    def write(growth: float) -> None:
+        rows = [
+            {"ServiceName": name, "DayType": day, "Last4Avg": [1.5, None], "Samples": [4, 0], "Spread": [0.5], "Growth": growth}
+            for name in ("checkout", "søk")
+            for day in range(1, 8)
+        ]
+        table = pa.Table.from_pylist(rows, SHAPE)
+        deltalake.write_deltalake(
+            lake.baseline(lake_platform, FEED).path,
+            table,
+            mode="overwrite",
+            partition_by=["DayType"],
+            configuration=lake.CONFIGURATION,
+        )
+
+    return write
+
+
+def rows(growth: float, days: range) -> set[tuple]:
+    return {(name, day, 1.5, None, 0.5, growth) for name in ("checkout", "søk") for day in days}
+
+
+def test_nothing_is_held_while_none_is_in_force(held):
+    assert held(-1) == set()
+
+
+def test_the_planned_version_is_held_whatever_came_after_it(held, promoted):
+    promoted(1.0)
+    promoted(2.0)
+    assert held(0) == rows(1.0, range(1, 8))
+    assert held(1) == rows(2.0, range(1, 8))
+
+
+def test_of_a_large_one_the_days_around_today_are_held(held, promoted, monkeypatch):
+    promoted(1.0)
+    monkeypatch.setattr(score, "BROADCAST_WHOLE", 14 * FEED.slots)
+    assert held(0) == rows(1.0, range(1, 8)), "it fits"
+    monkeypatch.setattr(score, "BROADCAST_WHOLE", 14 * FEED.slots - 1)
+    assert held(0) == rows(1.0, range(1, 4))
