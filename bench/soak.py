@@ -6,29 +6,27 @@ back; the other parts are started again by `sundial up`, as their owner would.
 
 `back_s_<fault>`: from when the killed part was there again (see `bench/faults.py`) until the stream runs and nothing waits as
 long as two seconds; `back_after_fault_s_<fault>`: from the fault itself. `lag_max`: the most that waited. `missing`: readings
-without a scored record in the end; `unexpected`: scored records of readings that nobody sent. `driver_mb`: the most memory of a
-driver's two processes; `driver_mb_start`, `driver_mb_end`, and `stack_mb_...` for all processes of the stack: the median of the
-first third of the run, and of the last. Memory that processes share is counted once.
+without a scored record in the end; `unexpected`: scored records of readings that nobody sent. `mb_start_<part>`, `mb_end_<part>`:
+memory of the driver, of each part and of the whole stack, the median of the first third of the run, and of the last;
+`mb_max_<part>`: the most. Memory that processes share is counted once.
 """
 
 import argparse
 import datetime as dt
-import itertools
 import json
 import tempfile
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.faults import FAULTS
 from bench.platform import SERVICES, cores, figure, promote_large_baseline, say, wait_for
+from bench.watch import Watch
 from contracts.feeds import Feed, load_feed
-from contracts.run_state import instant, observe
+from contracts.run_state import observe
 from sources.topic import encoder
 from stack import lifecycle
 from stack.airflow_api import AirflowApi
@@ -36,7 +34,6 @@ from stack.home import Home
 
 FEED = load_feed("service-use")
 REACH = 30.0  # seconds after the part within which the stream is to be back
-MEMORY_EVERY = 10  # seconds
 BACK_WITHIN = 300.0  # seconds; a fault that is not over by then ends the soak
 
 
@@ -94,59 +91,6 @@ class Load:
 
     def _delivered(self, error, _) -> None:
         self.failed += error is not None
-
-
-class Watch:
-    """Looks each second at the stream's lag, and now and then at the memory of its driver and of the whole stack."""
-
-    def __init__(self, home: Home, folder: Path, rate: int):
-        self.folder, self.lag_max, self._home, self._few = folder, 0, home, 2 * rate
-        self.driver_mb: list[float] = []
-        self.stack_mb: list[float] = []
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def well(self, since: dt.datetime) -> bool:
-        """Runs, and as measured after that instant, nothing has waited as long as two seconds.
-
-        A driver that has just begun does not know how long what it found had waited: so no more than two seconds' worth either.
-        """
-        seen = observe(self.folder)
-        health = seen.heartbeat.get("health", {})
-        measured = instant(health.get("measured_at"))
-        known = seen.state == "running" and measured is not None and measured > since
-        return known and health["lag_seconds"] < 2 and health["lag_records"] <= self._few
-
-    def _run(self) -> None:
-        for second in itertools.count():
-            if self._stop.wait(1.0):
-                return
-            seen = observe(self.folder)
-            self.lag_max = max(self.lag_max, seen.heartbeat.get("health", {}).get("lag_records", 0))
-            if second % MEMORY_EVERY == 0:
-                self._weigh(seen.pid)
-
-    def _weigh(self, driver: int | None) -> None:
-        stack = 0.0
-        for process in psutil.process_iter():
-            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-                if process.environ().get("SUNDIAL_STACK") == str(self._home.path):
-                    stack += megabytes(process)
-        self.stack_mb.append(stack)
-        with suppress(psutil.NoSuchProcess):
-            if driver:
-                python = psutil.Process(driver)
-                self.driver_mb.append(megabytes(python) + megabytes(python.parent()))
-
-
-def megabytes(process: psutil.Process) -> float:
-    """Its memory; of what it shares with others, its share."""
-    return process.memory_full_info().pss / 1e6
 
 
 def now() -> dt.datetime:
@@ -213,11 +157,11 @@ def soak(home: Home, options: argparse.Namespace) -> int:
     figure("soak", "sundial", "missing", [missing], "readings")
     figure("soak", "sundial", "unexpected", [unexpected], "records")
     figure("soak", "sundial", "lag_max", [watch.lag_max], "readings")
-    figure("soak", "sundial", "driver_mb", [max(watch.driver_mb)], "MB")
-    for name, megabytes_ in (("driver_mb", watch.driver_mb), ("stack_mb", watch.stack_mb)):
-        third = len(megabytes_) // 3
-        figure("soak", "sundial", f"{name}_start", megabytes_[:third], "MB")
-        figure("soak", "sundial", f"{name}_end", megabytes_[-third:], "MB")
+    for part, megabytes in watch.megabytes.items():
+        third = max(1, len(megabytes) // 3)
+        figure("soak", "sundial", f"mb_max_{part}", [max(megabytes)], "MB")
+        figure("soak", "sundial", f"mb_start_{part}", megabytes[:third], "MB")
+        figure("soak", "sundial", f"mb_end_{part}", megabytes[-third:], "MB")
     late = any(after_part > REACH for times in backs.values() for _, after_part in times)
     return 1 if missing or unexpected or late else 0
 

@@ -6,10 +6,60 @@ Rides and payments are rows, in the order in which they came.
 import csv
 import datetime as dt
 from collections import deque
+from collections.abc import Iterable
 
 from tests.jobs.rides import SAMPLE, ride_name, utc
 
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 WITHIN = dt.timedelta(hours=3)  # of its pick-up a ride is paid
+
+
+def windows(rides: list[dict], length: dt.timedelta, step: dt.timedelta) -> dict[tuple, tuple]:
+    """(rides, cents) by vendor, start and end of windows that begin with each step."""
+    found: dict[tuple, tuple] = {}
+    for ride in rides:
+        start = ride["RowTime"] - (ride["RowTime"] - EPOCH) % step
+        while start + length > ride["RowTime"]:
+            place = ride["VendorID"], start, start + length
+            found[place] = counted(ride, *found.get(place, (0, 0)))
+            start -= step
+    return found
+
+
+def sessions(rides: list[dict], pause: dt.timedelta) -> dict[tuple, tuple]:
+    """(rides, cents) by vendor, start and end of spells of rides, in order, without a pause."""
+    found, last = {}, {}
+    for ride in rides:
+        vendor, at = ride["VendorID"], ride["RowTime"]
+        start, end = last.get(vendor, (at, at))
+        if at >= end:
+            start, end = at, at
+        so_far = found.pop((vendor, start, end), (0, 0))
+        last[vendor] = start, at + pause
+        found[vendor, *last[vendor]] = counted(ride, *so_far)
+    return found
+
+
+def totals(rides: list[dict]) -> dict[int, tuple]:
+    """(rides, cents) by vendor."""
+    found: dict[int, tuple] = {}
+    for ride in rides:
+        found[ride["VendorID"]] = counted(ride, *found.get(ride["VendorID"], (0, 0)))
+    return found
+
+
+def counted(ride: dict, rides: int, cents: int) -> tuple[int, int]:
+    return rides + 1, cents + round(100 * ride["total_amount"])
+
+
+def as_windows(rows: Iterable[dict]) -> dict[tuple, tuple]:
+    """Records of the contract vendor_window, as `windows` and `sessions` count them."""
+    return {(r["VendorID"], r["WindowStart"], r["WindowEnd"]): (r["Rides"], round(100 * r["TotalAmount"])) for r in rows}
+
+
+def as_totals(rows: Iterable[dict]) -> dict[int, tuple]:
+    """Records of the contract vendor_total, as `totals` counts them."""
+    return {row["VendorID"]: (row["Rides"], round(100 * row["TotalAmount"])) for row in rows}
 
 
 def zones() -> dict[int, dict]:

@@ -21,6 +21,16 @@ def kept(spark, folder: Path, state: str) -> set[int]:
     return {row.Start for row in read.select("user_map_key.Start").distinct().collect()}
 
 
+def rolled_up(values: dict[tuple[str, int], list[float]]) -> dict[tuple[str, int], list[float]]:
+    """The values of all environments of a metric, and of all metrics of an environment."""
+    found = defaultdict(list)
+    for (key, window), each in values.items():
+        environment, metric = key.split(":")
+        for parent in (f"environment=*:{metric}", f"{environment}:metric=*"):
+            found[parent, window] += each
+    return found
+
+
 @pytest.mark.timeout(240 + 60 * KILLS)
 def test_metric_summaries(broker, start, spark, tmp_path):
     """Half an hour of events, one a second and key, repeated and corrected ones too, each part of it under a driver that dies.
@@ -42,23 +52,25 @@ def test_metric_summaries(broker, start, spark, tmp_path):
         source.send(*events)
         last_values.update({(key, id_, at): value for key, id_, at, value in events})
 
+    def values() -> dict[tuple[str, int], list[float]]:
+        found = defaultdict(list)
+        for (key, _, at), value in last_values.items():
+            found[key, at // WINDOW * WINDOW].append(value)
+        return found
+
+    def tells(topic: str, expected: dict[tuple[str, int], list[float]]) -> bool:
+        found = by_window(reader.of(topic, "metric_summary").values())
+        counts = {place: row["Count"] for place, row in found.items()}
+        return counts == {place: len(each) for place, each in expected.items()} and not wrong(found, expected)
+
     work(0)
     last = killed_while(lambda: start("metrics"), work, random_)
+    # Before the last event, after which a rollup's members are no longer kept.
+    until(lambda: tells("metrics.rollups", rolled_up(values())), "the rollups of the events' last values")
     now = int(dt.datetime.now(dt.UTC).timestamp() * 1000)
     source.send(*((key, None, now, 1.0) for key in keys))
     last_values.update({(key, "", now): 1.0 for key in keys})
-    values = defaultdict(list)
-    for (key, _, at), value in last_values.items():
-        values[key, at // (10 * MINUTE) * 10 * MINUTE].append(value)
-
-    def summaries() -> dict:
-        return by_window(reader.of("metrics.summaries", "metric_summary").values())
-
-    until(
-        lambda: {place: row["Count"] for place, row in summaries().items()} == {place: len(v) for place, v in values.items()},
-        "counts",
-    )
-    until(lambda: not wrong(summaries(), values), "the summaries of the events' last values")
+    until(lambda: tells("metrics.summaries", values()), "the summaries of the events' last values")
     assert [message.topic() for message in reader.look() if message.topic().endswith(("dead-letter", "late"))] == []
     assert last.stop() == 0
     left = {name: kept(spark, tmp_path / "metrics.queries", name) for name in ("parts", "logs", "told")}

@@ -1,12 +1,14 @@
 """Queries of rides, killed in their work and started again, end with what a recompute of their input gives."""
 
+import datetime as dt
 import random
 
 import pytest
 
 from tests.jobs.applications import until
 from tests.jobs.kills import KILLS, deployed, killed_while
-from tests.jobs.rides import Reader, RidesTopic, per_vendor_minute, sample
+from tests.jobs.rides import Reader, RidesTopic, as_row, per_vendor_minute, sample
+from tests.jobs.rides_by_hand import as_totals, as_windows, sessions, totals, windows
 
 
 @pytest.mark.timeout(240 + 60 * KILLS)
@@ -20,6 +22,18 @@ def test_rides(broker, start):
 
     last = killed_while(lambda: start("rides"), work, random.Random(6))
     until(lambda: reader.minutes("rides.per-vendor-minute") == per_vendor_minute(rides), "minutes are those of all rides")
+    rows = list(map(as_row, rides))
+    half_hours = windows(rows, dt.timedelta(minutes=30), dt.timedelta(minutes=10))
+    over = rows[-1]["RowTime"] - dt.timedelta(hours=1)  # the watermark: of sessions, those that are over are told
+    spells = {place: told for place, told in sessions(rows, dt.timedelta(minutes=2)).items() if place[2] <= over}
+    assert spells
+
+    def told(topic: str) -> dict[tuple, tuple]:
+        return as_windows(reader.of(topic, "vendor_window").values())
+
+    until(lambda: told("rides.per-vendor-half-hour") == half_hours, "half hours are those of all rides")
+    until(lambda: told("rides.sessions") == spells, "sessions are those of all rides")
+    until(lambda: as_totals(reader.of("rides.per-vendor", "vendor_total").values()) == totals(rows), "totals are of all rides")
     until(lambda: len(of(reader, "low") | of(reader, "high")) == len(rides), "every ride is in one of the topics")
     assert {row["total_amount"] < 40 for row in of(reader, "low").values()} == {True}
     assert {row["total_amount"] < 40 for row in of(reader, "high").values()} == {False}

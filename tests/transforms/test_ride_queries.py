@@ -9,10 +9,12 @@ import pytest
 from contracts import avro
 from contracts.queries import Query, load_queries
 from jobs import rows, wire
-from tests.jobs.rides import NEW_YORK, by_minute, per_vendor_minute, sample
+from tests.jobs.rides import as_row, by_minute, per_vendor_minute, sample
+from tests.jobs.rides_by_hand import as_totals, as_windows, sessions, totals, windows
 
 STEPS = 3
-WATERMARK = max(ride["tpep_pickup_datetime"] - NEW_YORK for ride in sample()).replace(tzinfo=dt.UTC) - dt.timedelta(hours=1)
+RIDES = [as_row(ride) for ride in sample()]
+WATERMARK = RIDES[-1]["RowTime"] - dt.timedelta(hours=1)
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +22,7 @@ def rides(spark, tmp_path_factory) -> str:
     """A folder of Parquet files with the sample's rides as a query sees them, each file later than the one before."""
     folder = str(tmp_path_factory.mktemp("rides"))
     columns = wire.row_type(spark, "taxi_ride").add("RowTime", "timestamp")
-    made = [(*ride.values(), (ride["tpep_pickup_datetime"] - NEW_YORK).replace(tzinfo=dt.UTC)) for ride in sample()]
+    made = [(*ride.values(), row["RowTime"]) for ride, row in zip(sample(), RIDES, strict=True)]
     size = -(-len(made) // STEPS)
     for step in range(STEPS):
         part = spark.createDataFrame(made[step * size : (step + 1) * size], columns)
@@ -83,35 +85,16 @@ def test_minutes_are_those_counted_by_hand(spark, rides):
 
 
 def test_every_ride_is_in_three_half_hours(spark, rides):
-    found = told(spark, rides, "rides-per-vendor-half-hour")
-    assert {row["WindowEnd"] - row["WindowStart"] for row in found} == {dt.timedelta(minutes=30)}
-    for vendor, times in by_vendor().items():
-        for row in (row for row in found if row["VendorID"] == vendor):
-            assert row["Rides"] == sum(row["WindowStart"] <= at < row["WindowEnd"] for at in times)
-        assert sum(row["Rides"] for row in found if row["VendorID"] == vendor) == 3 * len(times)
+    found = as_windows(told(spark, rides, "rides-per-vendor-half-hour"))
+    assert found == windows(RIDES, dt.timedelta(minutes=30), dt.timedelta(minutes=10))
+    assert sum(count for count, _ in found.values()) == 3 * len(RIDES)
 
 
 def test_sessions_end_where_nothing_follows_for_two_minutes(spark, rides):
-    found, pause = told(spark, rides, "rides-sessions"), dt.timedelta(minutes=2)
-    expected = set()
-    for vendor, times in by_vendor().items():
-        spells = [[times[0]]]
-        for at in times[1:]:
-            spells[-1].append(at) if at < spells[-1][-1] + pause else spells.append([at])
-        expected |= {(vendor, spell[0], spell[-1] + pause, len(spell)) for spell in spells}
-    assert len(expected) > 4
-    assert {(row["VendorID"], row["WindowStart"], row["WindowEnd"], row["Rides"]) for row in found} == expected
+    found = as_windows(told(spark, rides, "rides-sessions"))
+    assert found == sessions(RIDES, dt.timedelta(minutes=2))
+    assert len(found) > 4
 
 
 def test_totals_are_of_all_rides(spark, rides):
-    found = {row["VendorID"]: (row["Rides"], round(100 * row["TotalAmount"])) for row in told(spark, rides, "rides-per-vendor")}
-    all_of = {vendor: [ride for ride in sample() if ride["VendorID"] == vendor] for vendor in by_vendor()}
-    assert found == {v: (len(each), sum(round(100 * ride["total_amount"]) for ride in each)) for v, each in all_of.items()}
-
-
-def by_vendor() -> dict[int, list[dt.datetime]]:
-    """When each vendor's rides began, in UTC and in order."""
-    found = {}
-    for ride in sample():
-        found.setdefault(ride["VendorID"], []).append((ride["tpep_pickup_datetime"] - NEW_YORK).replace(tzinfo=dt.UTC))
-    return found
+    assert as_totals(told(spark, rides, "rides-per-vendor")) == totals(RIDES)
