@@ -44,7 +44,7 @@ def test_another_goes_on_where_a_killed_member_had_committed(cluster, member):
     dies.kill()
     until(lambda: stays.has() == WHOLE, "the other has all partitions")
     until(lambda: set(dies.committed()) | set(stays.committed()) == places, "each record is done")
-    assert {partition for partition, _ in dies.read()} == had, "it was given nothing else"
+    assert {partition for partition, _ in dies.read()} <= had, "it was given nothing else"
     twice = [place for place, times in Counter(dies.read() + stays.read()).items() if times > 1]
     assert set(twice) <= {dies.read()[-1]}, "read twice is what it had read and not committed"
     order = defaultdict(list)

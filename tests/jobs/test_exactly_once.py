@@ -18,7 +18,7 @@ from tests.jobs.applications import Driver, until
 from tests.jobs.kills import KILLS, killed_while
 from tests.jobs.rides import Reader, RidesTopic, sample
 
-CHUNK = 5000  # rides
+CHUNK = 20_000 // (KILLS + 1)  # rides; three batches
 VENDORS = (1, 2)
 FARES = "SELECT VendorID, to_utc_timestamp(tpep_dropoff_datetime, 'America/New_York') AS At, total_amount AS Amount FROM rides"
 TOTALS = """SELECT VendorID, count(*) AS Rides, double(sum(CAST(Amount AS DECIMAL(12, 2)))) AS TotalAmount
@@ -47,7 +47,7 @@ class Ledger:
     def _declare(self, name: str, inputs: dict, sql: str, record: str, **more) -> None:
         said = {"name": f"{self.name}-{name}", "description": name, "application": self.name, "inputs": inputs, "sql": sql}
         output = {"topic": f"{self.name}.{name}", "record": record, "key": "VendorID", "compacted": False}
-        paced = {"trigger": "100 milliseconds", "most_per_batch": 1000, "outputs": [output]}
+        paced = {"trigger": "100 milliseconds", "most_per_batch": CHUNK // 3, "outputs": [output]}
         (self.queries / f"{said['name']}.yaml").write_text(yaml.safe_dump(said | paced | more))
 
     def send(self) -> None:
