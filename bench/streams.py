@@ -35,7 +35,7 @@ SETTLE = 10.0  # seconds at a new rate before it is measured
 LOOK = 0.4  # seconds between two looks; not the rhythm in which a system commits
 GROWTH, GIVEN = 0.02, 0.95  # shares of the rate: that the lag may grow by, and that the load must have sent
 BEHIND = 8.0  # seconds of events that may wait after the warm-up: a batch every five seconds leaves that many
-WARM, CATCH_UP = 180.0, 300.0
+WARM, CATCH_UP = 90.0, 300.0
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,6 @@ class Cluster:
         )
         client = kafka.admin(self.home.kafka)
         client.create_topics([NewTopic(name, config=settings, **placed)])[name].result(timeout=30)
-        until(lambda: name in client.list_topics(timeout=10).topics, f"{name} is there")
         until(lambda: all(found.leader in found.isrs for found in self.partitions(name).values()), f"{name} has leaders")
         return name
 
@@ -53,7 +52,15 @@ class Cluster:
         return set(self.partitions(topic)[0].isrs)
 
     def partitions(self, topic: str) -> dict[int, PartitionMetadata]:
-        return kafka.admin(self.home.kafka).list_topics(timeout=10).topics[topic].partitions
+        client, found = kafka.admin(self.home.kafka), {}
+
+        def known() -> bool:
+            """Each broker hears of a new topic by itself, and any of them may answer."""
+            found.update(client.list_topics(timeout=10).topics)
+            return topic in found
+
+        until(known, f"{topic} is known")
+        return found[topic].partitions
 
     def broker(self, number: int) -> psutil.Process:
         return process.find(self.home, numbered(kafka.NAME, number))
