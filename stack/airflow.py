@@ -50,7 +50,9 @@ def environment(home: Home) -> dict[str, str]:
         "API__WORKERS": 1,
         "API__SECRET_KEY": home.secrets["api"],
         "API_AUTH__JWT_SECRET": home.secrets["jwt"],
+        # A changed DAG file is parsed at once. All of them each half minute, as is the default, keep a third of a core busy.
         "DAG_PROCESSOR__REFRESH_INTERVAL": 30,
+        "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": 120,
         # How soon what was killed is noticed: defaults suit a cluster of many hosts, these one machine.
         "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": 30,
         "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": 60,

@@ -54,8 +54,9 @@ class AirflowApi:
 
     def unpause(self, dag: str) -> None:
         """Wait until Airflow knows the DAG, then let its schedule run. Raises StackError with the DAG files' import errors."""
-        deadline = time.monotonic() + PARSED_WITHIN
+        deadline, asked = time.monotonic() + PARSED_WITHIN, False
         while self.client.get(f"dags/{dag}").status_code == httpx.codes.NOT_FOUND:
+            asked = asked or self._parse_anew(dag)
             broken = self.call("GET", "importErrors")["import_errors"]
             if broken or time.monotonic() > deadline:
                 reasons = "\n".join(f"{each['filename']}: {each['stack_trace'].strip().splitlines()[-1]}" for each in broken)
@@ -63,6 +64,14 @@ class AirflowApi:
                 raise StackError(what, log=log_file(self.home, "airflow-dag-processor"), remedy="mend the DAG file")
             time.sleep(0.5)
         self._set_paused(dag, False)
+
+    def _parse_anew(self, dag: str) -> bool:
+        """Have the file that holds the DAG's siblings (`<kind>.<name>`) parsed at once: what the DAG is of may be declared since.
+
+        False where Airflow knows no sibling, as right after its start.
+        """
+        siblings = self.call("GET", "dags", params={"dag_id_pattern": f"{dag.partition('.')[0]}.", "limit": 1})["dags"]
+        return all(self.client.put(f"parseDagFile/{each['file_token']}").is_success for each in siblings) and bool(siblings)
 
     def pause(self, dag: str) -> None:
         """Let no further run begin by itself."""

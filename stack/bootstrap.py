@@ -23,6 +23,7 @@ PYTHON = (3, 11)
 DISK = 4_000_000_000  # bytes: environment, caches, jars and room for the first data
 PACKAGES = ("requirements.txt", "pyproject.toml", "stack/uv.txt")
 JAR_FILES = ("ivy.xml", "ivysettings.xml", jars.LOCK)
+TRAINED = (*PACKAGES, *JAR_FILES, "stack/class_archive.py")
 STARTED = time.monotonic()
 
 
@@ -94,7 +95,7 @@ def archive_classes() -> None:
     ARCHIVED.mkdir(exist_ok=True)
     if not class_archive.make(VENV, JARS / "spark", ARCHIVED / "spark.jsa"):
         say(f"  no archive was made (see {ARCHIVED / 'class-archive.log'}); Spark will start slower, nothing else")
-    (ARCHIVED / ".made-from").write_text(fingerprint(PACKAGES + JAR_FILES))
+    (ARCHIVED / ".made-from").write_text(fingerprint(TRAINED))
 
 
 def setup(relock: bool) -> None:
@@ -104,8 +105,8 @@ def setup(relock: bool) -> None:
         steps.append(("Python packages into .venv", install_packages))
     if relock or not fresh(JARS, JAR_FILES):
         steps.append(("jars into .jars (about 170 MB to download on a first run)", lambda: fetch_jars(relock)))
-    if steps or not fresh(ARCHIVED, PACKAGES + JAR_FILES):
-        steps.append(("an archive of Spark's classes, so that it starts faster (about half a minute, once)", archive_classes))
+    if steps or not fresh(ARCHIVED, TRAINED):
+        steps.append(("an archive of Spark's classes, so that it starts faster (about a minute, once)", archive_classes))
     if not steps:
         return
     check_machine()

@@ -7,6 +7,7 @@ import pytest
 
 from stack import bootstrap, jars, java
 from stack.errors import StackError
+from stack.home import CLASSES
 
 MODULES = "java.base@17\njdk.incubator.vector@17\n"
 
@@ -170,6 +171,10 @@ def test_a_peer_is_fetched_when_it_is_not_there_as_locked_and_setup_leaves_it_ou
     with pytest.raises(StackError, match="not those that were locked"):
         jars.fetch(tmp_path, tmp_path, folder, print)
     assert asked[1] == ("spark", "kafka", "connect", "registry")
+
+
+def test_setup_has_archived_sparks_classes():
+    assert (CLASSES / "spark.jsa").exists(), (CLASSES / "class-archive.log").read_text()[-2000:]
 
 
 def test_the_registry_is_unpacked_over_a_half_unpacked_one(tmp_path):

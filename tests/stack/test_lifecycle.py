@@ -21,6 +21,7 @@ from stack.airflow_api import AirflowApi
 from stack.cli import app
 from stack.errors import StackError
 from stack.home import HOST, Home
+from tests.jobs.applications import until
 
 
 def pids(home: Home) -> dict[str, int]:
@@ -102,6 +103,20 @@ class TestWholeStack:
         assert httpx.get(f"{platform_stack.airflow}/api/v2/dags", timeout=30).status_code == 401
         assert AirflowApi(platform_stack).call("GET", "dags")["total_entries"] >= 1
         assert stat.S_IMODE((airflow.folder(platform_stack) / "passwords.json").stat().st_mode) == 0o600
+
+    def test_a_dag_that_airflow_has_not_seen_yet_is_looked_for_at_once(self, platform_stack):
+        """As of a feed that was declared a moment ago; the next parsing of all files would be two minutes later."""
+        api, dag = AirflowApi(platform_stack), "rollback_baseline.road-traffic"
+
+        def parsed() -> str:
+            return api.call("GET", f"dags/{dag}")["last_parsed_time"]
+
+        before = parsed()
+        api.client.put(f"parseDagFile/{api.call('GET', f'dags/{dag}')['file_token']}").raise_for_status()
+        until(lambda: parsed() > before, "its file is parsed")
+        api.client.delete(f"dags/{dag}").raise_for_status()
+        api.unpause(dag)
+        assert not api.call("GET", f"dags/{dag}")["is_paused"]
 
     def test_spark_jobs_have_a_pool_whose_size_stays_as_somebody_set_it(self, platform_stack):
         api = AirflowApi(platform_stack)
