@@ -8,7 +8,7 @@ from tests.delivery.cluster import ALL, Cluster, until
 from tests.delivery.member import Member
 
 PARTITIONS = 4
-EACH = 150  # records of a partition: three seconds of one member's work
+EACH = 80  # records of a partition: some seconds of one member's work
 WHOLE = set(range(PARTITIONS))
 
 
@@ -40,10 +40,11 @@ def test_another_goes_on_where_a_killed_member_had_committed(cluster, member):
     dies, stays = member(topic, "dies"), member(topic, "stays")
     until(lambda: dies.has() | stays.has() == WHOLE and len(dies.has()) == len(stays.has()) == 2, "each has two partitions")
     had, places = dies.has(), fill(cluster, topic)
-    until(lambda: len(dies.read()) > 40, "it works")
+    until(lambda: len(dies.read()) > 20, "it works")
     dies.kill()
     until(lambda: stays.has() == WHOLE, "the other has all partitions")
-    until(lambda: set(dies.committed()) | set(stays.committed()) == places, "each record is done")
+    # Its last one may be committed without our having been told so.
+    until(lambda: places - set(dies.committed()) - set(stays.committed()) <= {dies.read()[-1]}, "each record is done", 120)
     assert {partition for partition, _ in dies.read()} <= had, "it was given nothing else"
     twice = [place for place, times in Counter(dies.read() + stays.read()).items() if times > 1]
     assert set(twice) <= {dies.read()[-1]}, "read twice is what it had read and not committed"

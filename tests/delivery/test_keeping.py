@@ -19,7 +19,6 @@ def test_compaction_keeps_the_last_record_of_each_key_at_its_offset_and_a_tombst
         cluster.put(topic, "clock", "tick")
         return [(m.offset(), m.key(), m.value()) for m in cluster.messages(topic) if m.key() != b"clock"]
 
-    assert len(left()) == 5, "nothing is compacted at once"
     until(lambda: left() == [(3, b"a", b"3"), (4, b"b", None)], "the last of each key, at the offset that it had", 90)
     until(lambda: left() == [(3, b"a", b"3")], "the tombstone goes too, readers have had time to see it", 90)
 
