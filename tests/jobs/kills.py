@@ -13,7 +13,7 @@ from stack import schemas, topics
 from tests.jobs.applications import Driver, until
 from tests.jobs.rides import Reader
 
-KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "2"))  # of each application
+KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "3"))  # of each application
 MOMENT = 6.0  # seconds after new work has come, within which a driver is killed: in its first batch, or in one of the next
 
 
