@@ -3,7 +3,8 @@
 
 Every hour: metric events that came too late for the query's state (its topic of late events) are counted in. What came into the
 topic of events is archived in `events/<topic>`; the windows that late events are of are computed anew from all their archived
-events, by the same query as a batch, and their rollups after them. Readers get the next revision of each row that has changed.
+events, by the same query as a batch, and their rollups after them. So are rollups for which a summary came too late. Readers get
+the next revision of each row that has changed.
 
 *Trigger* it when you can't wait for the hour; `sundial queries repair QUERY` does the same.
 

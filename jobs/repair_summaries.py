@@ -1,12 +1,16 @@
-"""Repair summaries: counts in the metric events that came too late for the state of a query of `metric_summaries`.
+"""Repair summaries: counts in the metric events that came too late for the state of a query of `metric_summaries`, and the
+summaries that came too late for that of its rollups.
 
 What came into the events' topic since the last run is archived. The windows that late events are of are computed anew from all
-their archived events, by the declared query itself as a batch, and then the rollups of these windows by theirs. Of rows that
-differ from the topic's the next Revision is written. How far this has come stands in the archive's commits; a run that was
-killed is repeated, and writes nothing twice.
+their archived events, by the declared query itself as a batch, and then the rollups of these windows, and of late summaries, by
+theirs. Of rows that differ from the topic's the next Revision is written. How far this has come stands in the archive's commits;
+a run that was killed is repeated, and writes nothing twice.
 """
 
-from pyspark.sql import DataFrame, SparkSession
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from contracts import avro
@@ -17,6 +21,8 @@ from jobs.metric_events import Events, window
 from jobs.settings import JobError, Platform
 
 PLACE = ["Key", "WindowStart"]
+LATE_EVENT, LATE_SUMMARY = "late_metric_event", "late_metric_summary"  # contracts of what came too late
+COUNTED_IN = "counted_in"  # in a commit's note
 EXACT = ["Count", "Min", "Max", "Bins", "Counts"]  # of a summary; its percentiles follow from these
 ROUNDING = 1e-9  # by which average and variance may differ, as parts that are merged in another order do
 
@@ -27,19 +33,18 @@ def main(platform: Platform) -> None:
     options = arguments.parse_args()
     declared = load_queries(options.queries)
     query = _summaries(declared, options.query)
-    events, late = Events(platform, query), _output(query, "late_metric_event")
+    events, rolled_up = Events(platform, query), _rollups(declared, query)
     # Looked up first, so that the events of all that is late by now are archived in this run.
-    todo = archive.steps(_unrepaired(platform, query, late.topic, events.table), archive.STEP)
+    todo = list(_unrepaired(platform, [query, *rolled_up], events.table))
     session = spark.with_state(spark.session(f"repair_summaries {query.name}", platform))
     events.archive(session, options.run_id)
-    print(f"{late.topic}: {sum(map(archive.size, todo)):,} late events to count in", flush=True)
     wrong: list[str] = []
-    for step in todo:
-        windows = _windows(session, platform, late, step).cache()
-        wrong += _repair(session, platform, query, _rollups(declared, query), events, windows)
-        done = _repaired(events.table) | {partition: each.end for partition, each in step.items()}
-        note = {"run_id": options.run_id, "repaired": {str(partition): end for partition, end in sorted(done.items())}}
-        events.table.remark(note, after=events.table.version())
+    for late in todo:
+        print(f"{late.output.topic}: {late.size:,} {late.what} to count in", flush=True)
+        for step in late.steps:
+            places = _decoded(session, platform, late.output, step).select(*late.place).distinct().cache()
+            wrong += _repair(session, platform, query, rolled_up, events, places, of_events=late.of_events)
+            events.table.remark(_reached(events.table, late, step, options.run_id), after=events.table.version())
     if wrong:
         raise JobError(
             f"events/{events.source.topic} holds fewer events of {len(wrong)} summaries than the stream counted; these were left "
@@ -47,40 +52,68 @@ def main(platform: Platform) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Late:
+    """What is yet to be counted in of a topic of what came too late."""
+
+    output: Output
+    steps: list[dict[int, kafka.Range]]
+
+    @property
+    def of_events(self) -> bool:
+        """Or else of summaries."""
+        return self.output.record == LATE_EVENT
+
+    @property
+    def place(self) -> list[Column]:
+        """PLACE of the summary that it is of, from its rows."""
+        key, start = ("Key", window("Row.Timestamp")) if self.of_events else ("Member", F.col("Row.WindowStart"))
+        return [F.col(f"Row.{key}").alias("Key"), start.alias("WindowStart")]
+
+    @property
+    def what(self) -> str:
+        return "late events" if self.of_events else "late summaries"
+
+    @property
+    def size(self) -> int:
+        return sum(map(archive.size, self.steps))
+
+
 def _repair(
-    session: SparkSession, platform: Platform, query: Query, rolled_up: list[Query], events: Events, late: DataFrame
+    session: SparkSession,
+    platform: Platform,
+    query: Query,
+    rolled_up: list[Query],
+    events: Events,
+    late: DataFrame,
+    *,
+    of_events: bool,
 ) -> list[str]:
-    """Writes the summaries of these windows (PLACE), and the rollups that they are part of, where they are others now.
+    """Writes the summaries that late events are of, in these places (PLACE), and the rollups of their windows, where they are
+    others now. Late summaries are right as they are.
 
     Those for which less is archived than the stream had counted stay as they are; their names.
     """
     output = _output(query, "metric_summary")
     known = _newest(session, platform, output).cache()
-    windows = late.select("WindowStart").distinct()
+    windows, anew = late.select("WindowStart").distinct(), late if of_events else late.limit(0)
     # With the late ones those whose rows the topic holds no longer: rollups are merged from all.
     missing = events.places(session, windows).join(known, PLACE, "left_anti")
-    of_these = rows.result(query, {"metrics": events.of(session, late.union(missing).distinct())})
+    of_these = rows.result(query, {"metrics": events.of(session, anew.union(missing).distinct())})
     found = _beside(of_these.where("Revision IS NOT NULL"), known).cache()
     fewer = F.coalesce(F.col("_known")["Count"] > F.col("Count"), F.lit(False))
-    told = _next(found.where(~fewer).join(late, PLACE, "left_semi")).cache()
-    _write(platform, query, output, told)
-    anew = found.where(~fewer).select(known.columns)
-    members = anew.union(known.join(windows, "WindowStart", "left_semi").join(anew, PLACE, "left_anti"))
-    clock = known.agg(F.max("WindowStart")).first()[0]
+    revision = F.coalesce(F.col("_known")["Revision"], F.lit(0)) + 1
+    told = found.where(~fewer & _differs()).withColumn("Revision", revision).drop("_known").cache()
+    _write(platform, query, output, told.join(anew, PLACE, "left_semi"))
+    members = (
+        known.join(windows, "WindowStart", "left_semi").join(told, PLACE, "left_anti").unionByName(told.select(known.columns))
+    )
     for rollups in rolled_up:
-        # Younger windows the stream itself still merges, from the summaries that were written just now.
-        kept = F.make_dt_interval(mins=F.lit(rollups.parameters["retention_minutes"]))
-        forgotten = members.where(F.col("WindowStart") + kept <= F.lit(clock))
-        above = rollups.outputs[0]
-        merged = _beside(rows.result(rollups, {"summaries": forgotten}), _newest(session, platform, above))
-        _write(platform, rollups, above, _next(merged).cache())
+        above = _output(rollups, "metric_summary")
+        merged = rows.result(rollups, {"summaries": members.withColumn("RowTime", F.current_timestamp())})
+        beside = _beside(merged, _newest(session, platform, above))
+        _write(platform, rollups, above, beside.where(_differs()).drop("_known"))
     return [f"{row.Key} at {row.WindowStart.isoformat()}Z" for row in found.where(fewer).select(PLACE).collect()]
-
-
-def _windows(session: SparkSession, platform: Platform, late: Output, step: dict[int, kafka.Range]) -> DataFrame:
-    """The windows (PLACE) that late events are of."""
-    events = _decoded(session, platform, late, step).select("Row.*")
-    return events.select("Key", window("Timestamp").alias("WindowStart")).distinct()
 
 
 def _newest(session: SparkSession, platform: Platform, output: Output) -> DataFrame:
@@ -101,33 +134,44 @@ def _beside(found: DataFrame, known: DataFrame) -> DataFrame:
     return found.join(known.select(*PLACE, F.struct("*").alias("_known")), PLACE, "left")
 
 
-def _next(found: DataFrame) -> DataFrame:
-    """Of rows `_beside` what is known, those that are others, with their next Revision."""
+def _differs() -> Column:
+    """Of rows `_beside` what is known, whether they are others."""
     known, size = F.col("_known"), F.greatest(F.abs("Min"), F.abs("Max"))
     same = F.abs(known["Average"] - F.col("Average")) <= ROUNDING * size
     same &= F.abs(known["Variance"] - F.col("Variance")) <= ROUNDING * size * size
     for name in EXACT:
         same &= known[name] == F.col(name)
-    others = found.where(~F.coalesce(same, F.lit(False)))
-    return others.withColumn("Revision", F.coalesce(known["Revision"], F.lit(0)) + 1).drop("_known")
+    return ~F.coalesce(same, F.lit(False))
 
 
 def _write(platform: Platform, query: Query, output: Output, told: DataFrame) -> None:
-    registry = kafka.Registry(platform)
+    registry, told = kafka.Registry(platform), told.cache()
     ids = {each.topic: registry.id_of(avro.subject(each.topic), avro.schema(each.record)) for each in query.outputs}
     rows.encode(told, query, ids).write.format("kafka").options(**kafka.producer_options(platform)).save()
     print(f"{output.topic}: {told.count():,} rows written anew", flush=True)
 
 
-def _unrepaired(platform: Platform, query: Query, topic: str, table: lake.Table) -> dict[int, kafka.Range]:
-    held = kafka.available(platform, topic)
-    return archive.pending(held, _repaired(table), topic, f"schemas/queries/{query.name}.yaml")
+def _unrepaired(platform: Platform, queries: list[Query], table: lake.Table) -> Iterator[Late]:
+    """Of each of the queries' topics of what came too late; that of the events first."""
+    for query in queries:
+        output = _output(query, LATE_EVENT if query.transform == "metric_summaries" else LATE_SUMMARY)
+        held, done = kafka.available(platform, output.topic), _repaired(table).get(output.topic, {})
+        new = archive.pending(held, done, output.topic, f"schemas/queries/{query.name}.yaml")
+        yield Late(output, archive.steps(new, archive.STEP))
 
 
-def _repaired(table: lake.Table) -> dict[int, int]:
-    """The offset up to which the late events of each partition are counted in."""
-    newest = table.newest("repaired")
-    return {int(partition): end for partition, end in newest.note["repaired"].items()} if newest else {}
+def _repaired(table: lake.Table) -> dict[str, dict[int, int]]:
+    """The offset up to which what is late is counted in, by topic and partition."""
+    newest = table.newest(COUNTED_IN)
+    noted = newest.note[COUNTED_IN] if newest else {}
+    return {topic: {int(partition): end for partition, end in ends.items()} for topic, ends in noted.items()}
+
+
+def _reached(table: lake.Table, late: Late, step: dict[int, kafka.Range], run_id: str) -> dict:
+    """The note of a commit that says that this step is counted in, too."""
+    done = _repaired(table)
+    done[late.output.topic] = done.get(late.output.topic, {}) | {partition: each.end for partition, each in step.items()}
+    return {"run_id": run_id, COUNTED_IN: {topic: {str(p): end for p, end in ends.items()} for topic, ends in done.items()}}
 
 
 def _summaries(declared: dict[str, Query], name: str) -> Query:

@@ -65,12 +65,11 @@ def test_metric_summaries(broker, start, spark, tmp_path):
 
     work(0)
     last = killed_while(lambda: start("metrics"), work, random_)
-    # Before the last event, after which a rollup's members are no longer kept.
-    until(lambda: tells("metrics.rollups", rolled_up(values())), "the rollups of the events' last values")
     now = int(dt.datetime.now(dt.UTC).timestamp() * 1000)
     source.send(*((key, None, now, 1.0) for key in keys))
     last_values.update({(key, "", now): 1.0 for key in keys})
     until(lambda: tells("metrics.summaries", values()), "the summaries of the events' last values")
+    until(lambda: tells("metrics.rollups", rolled_up(values())), "the rollups of the events' last values")
     assert [message.topic() for message in reader.look() if message.topic().endswith(("dead-letter", "late"))] == []
     assert last.stop() == 0
     left = {name: kept(spark, tmp_path / "metrics.queries", name) for name in ("parts", "logs", "told")}

@@ -65,9 +65,9 @@ class World:
         MetricsTopic(self._broker, self.query.inputs["metrics"].topic).send(*events)
         self.values |= {(key, id_, at): value for key, id_, at, value in events}
 
-    def streams(self) -> None:
-        """Both queries, over all that their topics hold."""
-        for query in (self.query, self.rollups):
+    def streams(self, *queries: Query) -> None:
+        """These queries or both, over all that their topics hold."""
+        for query in queries or (self.query, self.rollups):
             self._written(query, {alias: self._rows(query, alias) for alias in query.inputs})
 
     def tell_late(self, *events: tuple) -> None:
@@ -76,6 +76,14 @@ class World:
         frame = self._spark.createDataFrame(shaped, "Key string, Id string, Timestamp timestamp, Value double, Revision long")
         output = next(each for each in self.query.outputs if each.topic == self.late)
         self._send(rows.encode(frame, self.query.model_copy(update={"outputs": (output,)}), self._ids(self.query)))
+
+    def tell_late_summary(self, member: str, window: int) -> None:
+        """What the stream makes of a summary that comes too late for the rollup of its metric."""
+        rollup = f"environment=*:{member.split(':')[1]}"
+        shaped = [(rollup, member, dt.datetime.fromtimestamp(window / 1000, dt.UTC), 1)]
+        frame = self._spark.createDataFrame(shaped, "Key string, Member string, WindowStart timestamp, Revision long")
+        output = next(each for each in self.rollups.outputs if each.record == "late_metric_summary")
+        self._send(rows.encode(frame, self.rollups.model_copy(update={"outputs": (output,)}), self._ids(self.rollups)))
 
     def repair(self, run_id: str = "run-1") -> None:
         self._run(repair_summaries, self.platform, "--query", self.query.name, "--run-id", run_id)
@@ -148,6 +156,29 @@ def test_late_events_and_corrections_end_as_if_they_had_come_in_time(world, monk
     assert not wrong(above, world.expected(parents))
     world.repair("run-3")
     assert f"{world.late}: 0 late events to count in" in capsys.readouterr().out
+
+
+def test_rollups_that_lack_a_late_summary_are_merged_anew(world, capsys):
+    world.events(*FIRST[:9])
+    world.streams()
+    world.events(*FIRST[9:])
+    world.streams(world.query)
+    world.tell_late_summary(WAIT(TEST), LONG_AGO)
+    before = world.read(world.summaries)
+    world.repair()
+    told = capsys.readouterr().out
+    late = next(each.topic for each in world.rollups.outputs if each.record == "late_metric_summary")
+    assert f"{late}: 1 late summaries to count in" in told
+    assert f"{world.summaries}: 0 rows written anew" in told
+    assert world.read(world.summaries) == before
+    of_that_window = {place: values for place, values in world.expected(parents).items() if place[1] == LONG_AGO}
+    above = world.read(world.above)
+    assert above.keys() == of_that_window.keys(), "of the window alone"
+    assert not wrong(above, of_that_window)
+    revisions = [row["Revision"] for (_, window), row in before.items() if window == LONG_AGO]
+    assert above["environment=*:metric=dbWaitTime", LONG_AGO]["Revision"] == sum(revisions)
+    world.repair("run-2")
+    assert f"{late}: 0 late summaries to count in" in capsys.readouterr().out
 
 
 def test_a_summary_of_which_the_archive_lacks_events_stays_as_it_is_and_is_named(world, spark, capsys):

@@ -9,6 +9,8 @@ from confluent_kafka import Consumer, Producer
 
 from contracts.declarations import Topic
 from contracts.kafka_access import PLAIN
+from contracts.queries import load_application
+from contracts.topics import query_topics
 from stack import readers, topics
 from stack.errors import StackError
 
@@ -89,5 +91,5 @@ def test_a_topic_that_is_not_there_is_named(broker):
 
 
 def test_the_declared_queries_that_read_it_are_told(broker):
-    topics.deploy(broker.kafka, [Topic("meter-readings", 1, 7)])
+    topics.deploy(broker.kafka, query_topics(load_application("migrations").values()))
     assert readers.report(broker.kafka, PLAIN, "meter-readings")["queries"] == ["meter-readings-v1"]

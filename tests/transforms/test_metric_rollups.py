@@ -1,6 +1,5 @@
 """Hierarchies hold what a summary of all their members' numbers would, whatever order and revisions the members come in."""
 
-import math
 import random
 
 import pandas as pd
@@ -9,17 +8,18 @@ import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from jobs.transforms import summaries
-from jobs.transforms.queries.metric_rollups import WINDOW, _Rollups
+from jobs.transforms.queries.metric_rollups import _Rollups
+from jobs.transforms.queries.metric_summaries import WINDOW
 
-RETENTION = 3 * WINDOW
+RETENTION = 30 * 60_000
 PARENT = "environment=*:metric=dbWaitTime"
 
 
-def summary(environment: str, values: list[float], revision: int, window: int = 0) -> dict:
-    """As it comes to a bucket: one member of the parent."""
+def summary(environment: str, values: list[float], revision: int, window: int = 0, came: int = 0) -> dict:
+    """As it comes to a bucket: one member of the parent. Times in ms."""
     key = pa.array([f"environment={environment}:metric=dbWaitTime"] * len(values))
     [row] = summaries.summaries(*summaries.of(key, pa.array(values))).to_pylist()
-    return row | {"Revision": revision, "Parent": PARENT, "At": window}
+    return row | {"Revision": revision, "Parent": PARENT, "At": window, "Came": came}
 
 
 def told(tester: TwsTester, *came: dict) -> list[dict]:
@@ -43,7 +43,7 @@ def test_a_rollup_is_the_summary_of_its_members_numbers():
     [second] = told(tester, summary("test", test, 1), summary("prod", prod, 2))
     assert_same(first, prod[:100])
     assert_same(second, prod + test)
-    assert (first["Revision"], second["Revision"]) == (1, 2)
+    assert (first["Revision"], second["Revision"]) == (1, 3), "the sum of its members'"
 
 
 def test_an_older_revision_that_comes_again_replaces_no_newer_one():
@@ -51,15 +51,37 @@ def test_an_older_revision_that_comes_again_replaces_no_newer_one():
     told(tester, summary("prod", [1.0, 2.0], 2))
     [again] = told(tester, summary("prod", [1.0], 1))
     assert_same(again, [1.0, 2.0])
+    assert again["Revision"] == 2
 
 
-def test_members_are_kept_for_the_retention_and_a_window_that_is_over_is_left_alone():
+def test_of_a_backlog_one_members_newest_windows_may_come_before_anothers_oldest():
     tester = TwsTester(_Rollups(RETENTION))
-    told(tester, summary("prod", [1.0], 1))
-    told(tester, summary("prod", [1.0], 1, window=RETENTION))
-    [late] = told(tester, summary("test", [3.0], 1))
-    assert_same(late, [1.0, 3.0])
-    told(tester, summary("prod", [1.0], 1, window=RETENTION + WINDOW))
-    assert {start for (start, _), _ in tester.peekMapState("members", 0).items()} == {RETENTION, RETENTION + WINDOW}
-    assert told(tester, summary("dev", [9.0], 1), summary("dev", [2.0], 1, window=RETENTION))[0]["WindowStart"] == RETENTION
-    assert math.isclose(told(tester, summary("dev", [4.0], 2, window=RETENTION))[0]["Average"], 2.5)
+    told(tester, *(summary("prod", [1.0], 1, window=number * WINDOW) for number in range(144)))
+    rows = told(tester, *(summary("test", [3.0], 1, window=number * WINDOW, came=60_000) for number in range(144)))
+    assert [row["WindowStart"] for row in rows] == [number * WINDOW for number in range(144)]
+    for row in rows:
+        assert_same(row, [1.0, 3.0])
+
+
+def test_members_are_kept_for_the_retention_after_the_last_of_them_came_and_then_a_late_one_is_told():
+    tester = TwsTester(_Rollups(RETENTION))
+    told(tester, summary("prod", [1.0], 1), summary("prod", [1.0], 1, window=WINDOW))
+    told(tester, summary("test", [3.0], 1, window=WINDOW, came=60_000))
+    [kept] = told(tester, summary("test", [3.0], 1, came=RETENTION - 1))
+    assert_same(kept, [1.0, 3.0])
+    told(tester, summary("prod", [1.0], 1, window=9 * WINDOW, came=2 * RETENTION - 2))
+    assert {start for (start, _), _ in tester.peekMapState("members", 0).items()} == {0, WINDOW, 9 * WINDOW}, "oldest first"
+    told(tester, summary("prod", [1.0], 2, window=9 * WINDOW, came=2 * RETENTION - 1))
+    assert {start for (start, _), _ in tester.peekMapState("members", 0).items()} == {9 * WINDOW}
+    came = 2 * RETENTION
+    late, merged = told(
+        tester, summary("dev", [9.0], 4, window=WINDOW, came=came), summary("dev", [2.0], 1, window=9 * WINDOW, came=came)
+    )
+    assert {name: late[name] for name in ("Key", "Member", "WindowStart", "Revision")} == {
+        "Key": PARENT,
+        "Member": "environment=dev:metric=dbWaitTime",
+        "WindowStart": WINDOW,
+        "Revision": 4,
+    }
+    assert (merged["Member"], merged["WindowStart"], merged["Revision"]) == (None, 9 * WINDOW, 3)
+    assert_same(merged, [1.0, 2.0])

@@ -14,26 +14,32 @@ from jobs.transforms import summaries
 from jobs.transforms.packed import pack, unpack
 
 ALL = "*"
-WINDOW = 10 * 60_000  # ms
 RESULT = """Key string, WindowStart long, Count long, Average double, Min double, Max double, Variance double,
-    StandardDeviation double, P50 double, P90 double, P99 double, Bins array<int>, Counts array<long>, Revision long"""
+    StandardDeviation double, P50 double, P90 double, P99 double, Bins array<int>, Counts array<long>, Revision long,
+    Member string"""
 MEMBERS = summaries.SUMMARY.append(pa.field("Revision", pa.int64()))  # Key: the member's
+NOTHING = -(2**63)  # before every window
 
 
 def metric_rollups(inputs: dict[str, DataFrame], retention_minutes: int, buckets: int) -> DataFrame:
     """RESULT, WindowStart as a timestamp: of each summary that comes, or comes with a higher Revision, the two it is part of,
-    environment=*:metric=M and environment=E:metric=*, with their own next Revision.
+    environment=*:metric=M and environment=E:metric=*, with the sum of their members' Revisions as their own: whoever merges the
+    same members tells the same. Or a Member that came too late for the state, with its Revision and the Key that lacks it.
 
-    retention_minutes: how long after its end a window's members are kept, on the clock of the newest window that came. Longer
-      than summaries change: one that comes later still changes nothing here, as its fellows are gone.
+    retention_minutes: how long members of a window are kept after the last of them came, on the clock of the broker. Not on that
+      of the windows: of a backlog that is caught up with, one metric's last windows may come before another's first.
     """
     environment, metric = (F.regexp_extract("Key", f"{name}=([^:]+)", 1) for name in ("environment", "metric"))
     parents = F.array(
         F.concat(F.lit(f"environment={ALL}:metric="), metric),
         F.concat(F.lit("environment="), environment, F.lit(f":metric={ALL}")),
     )
-    names = [name for name in MEMBERS.names if name != "Key"]
-    came = inputs["summaries"].select(F.explode(parents).alias("Parent"), "Key", F.unix_millis("WindowStart").alias("At"), *names)
+    came = inputs["summaries"].select(
+        F.explode(parents).alias("Parent"),
+        F.unix_millis("WindowStart").alias("At"),
+        F.unix_millis("RowTime").alias("Came"),
+        *MEMBERS.names,
+    )
     grouped = came.withColumn("Bucket", F.pmod(F.hash("Parent"), F.lit(buckets))).groupBy("Bucket")
     work = _Rollups(retention_minutes * 60_000)
     return grouped.transformWithStateInPandas(work, RESULT, "Update", "None").withColumn(
@@ -42,42 +48,64 @@ def metric_rollups(inputs: dict[str, DataFrame], retention_minutes: int, buckets
 
 
 class _Rollups(StatefulProcessor):
-    """State by window and parent: its members' newest summaries (MEMBERS), and the Revision that it was told with."""
+    """The work on one bucket in one batch. Its state, times in epoch ms:
+
+    members: by window and parent the newest summaries (MEMBERS). windows: when the last summary of each came.
+    over: the newest window that is not kept any more; an older one is not begun again, as its members would not be all.
+    """
 
     def __init__(self, retention: int):
         self._retention = retention
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._clock = handle.getValueState("clock", "At long")
-        self._members = handle.getMapState("members", "Start long, Parent string", "Members binary, Revision long")
+        self._over = handle.getValueState("over", "Start long")
+        self._windows = handle.getMapState("windows", "Start long", "Came long")
+        self._members = handle.getMapState("members", "Start long, Parent string", "Members binary")
 
     def handleInputRows(self, key, rows: Iterator[pd.DataFrame], timerValues) -> Iterator[pd.DataFrame]:
         came = pd.concat(rows)
-        before = self._clock.get()[0] if self._clock.exists() else 0
-        came = came[~self._over(came["At"], before)]
-        for (window, parent), members in came.groupby(["At", "Parent"]):
+        late = came["At"] <= (self._over.get()[0] if self._over.exists() else NOTHING)
+        if late.any():
+            yield _too_late(came[late])
+        for (window, parent), members in came[~late].groupby(["At", "Parent"]):
             yield self._told(int(window), parent, pa.Table.from_pandas(members[MEMBERS.names], MEMBERS, preserve_index=False))
-        clock = int(came["At"].max()) if len(came) else before
-        if clock > before:
-            self._clock.update((clock,))
-            for start, parent in [key for key in self._members.keys() if self._over(key[0], clock)]:  # noqa: SIM118
-                self._members.removeKey((start, parent))
+        for window, at in came[~late].groupby("At")["Came"].max().items():
+            self._windows.updateValue((int(window),), (int(at),))
+        self._forget(int(came["Came"].max()) - self._retention)
 
     def close(self) -> None:
         pass
 
-    def _over(self, window, clock: int):
-        """Whether the members of those windows are no longer kept."""
-        return window + WINDOW + self._retention <= clock
-
     def _told(self, window: int, parent: str, came: pa.Table) -> pd.DataFrame:
         known = self._members.getValue((window, parent))
         members = _newest(pa.concat_tables([unpack(known[0]), came] if known else [came]))
-        revision = (known[1] if known else 0) + 1
-        self._members.updateValue((window, parent), (pack(members), revision))
+        self._members.updateValue((window, parent), (pack(members),))
         sums, bins = summaries.parts(members.set_column(0, "Key", pa.array([parent] * members.num_rows)))
         found = summaries.summaries(summaries.merged_sums(sums), summaries.merged_bins(bins))
-        return found.to_pandas().assign(WindowStart=window, Revision=revision)
+        revision = pc.sum(members.column("Revision")).as_py()
+        return found.to_pandas().assign(WindowStart=window, Revision=revision, Member=None)
+
+    def _forget(self, until: int) -> None:
+        """Drops the oldest windows, as long as nothing of them came after that time."""
+        over = set()
+        for (window,), (came,) in sorted(self._windows.iterator()):
+            if came > until:
+                break
+            over.add(window)
+        if not over:
+            return
+        for window, parent in list(self._members.keys()):
+            if window in over:
+                self._members.removeKey((window, parent))
+        for window in over:
+            self._windows.removeKey((window,))
+        self._over.update((max(over),))
+
+
+def _too_late(came: pd.DataFrame) -> pd.DataFrame:
+    rows = came[["Parent", "At", "Key", "Revision"]].set_axis(["Key", "WindowStart", "Member", "Revision"], axis=1)
+    names = [field.split()[0] for field in RESULT.split(",")]
+    return rows.assign(**dict.fromkeys(name for name in names if name not in rows))[names]  # None, as a list can't be NaN
 
 
 def _newest(members: pa.Table) -> pa.Table:
