@@ -9,7 +9,9 @@ from stack import kafka, lifecycle, registry
 from stack.home import JARS, Home
 from tests.jvm import BRIEF
 
-STORY = ("test_main_path.py", "test_outages.py")  # on one stack, in this order
+# On one stack, in this order: the pages as somebody types them who has just begun, the outages last but for other feeds.
+STACK = ("test_pages.py", "test_lifecycle.py", "test_main_path.py", "test_outages.py", "test_feeds.py")
+CLUSTER = "tests/delivery/"
 
 
 def pytest_configure(config) -> None:
@@ -17,20 +19,21 @@ def pytest_configure(config) -> None:
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """The story, which is long and waits more than it works, goes first: all the rest goes beside it."""
-    items.sort(key=lambda item: item.path.name not in STORY)
+    """What runs on the whole stack goes first, as it is long and waits more than it works: all the rest goes beside it."""
+    items.sort(key=lambda item: STACK.index(item.path.name) if item.path.name in STACK else len(STACK))
 
 
-class ByFile(LoadFileScheduling):
-    """For several workers: a file's tests stay together, for its fixtures, and so do the files of the story."""
+class ByParts(LoadFileScheduling):
+    """For several workers: a file's tests stay together, for its fixtures, and so do those of one stack or cluster, of which
+    there is then one."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return "story" if file.endswith(STORY) else file
+        return "stack" if file.endswith(STACK) else CLUSTER if file.startswith(CLUSTER) else file
 
 
-def pytest_xdist_make_scheduler(config, log) -> ByFile:
-    return ByFile(config, log)
+def pytest_xdist_make_scheduler(config, log) -> ByParts:
+    return ByParts(config, log)
 
 
 def quiet(_: str) -> None:

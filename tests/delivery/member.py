@@ -17,7 +17,7 @@ class Member:
     """Starts one, in a group that misses it 6 s after its death, the least that a broker takes."""
 
     def __init__(self, cluster, folder: Path, topic: str, name: str, **settings):
-        own = {"bootstrap.servers": cluster.home.kafka, "log_level": 0, "group.id": f"group of {topic}", "client.id": name}
+        own = {"bootstrap.servers": cluster.home.kafka, "log_level": 0, "group.id": group(topic), "client.id": name}
         places = {"auto.offset.reset": "earliest", "enable.auto.commit": False, "session.timeout.ms": 6000}
         self._told = folder / f"{name}.jsonl"
         with self._told.open("wb") as out:
@@ -50,6 +50,10 @@ class Member:
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
+
+
+def group(topic: str) -> str:
+    return f"group of {topic}"
 
 
 def tell(what: str, said: list[int]) -> None:

@@ -1,16 +1,13 @@
 """Queries delivered exactly once, killed at the worst moments and at random ones: each row is there once, and in its order."""
 
-import io
 import json
 import random
 import uuid
 from pathlib import Path
 
-import fastavro
 import pytest
 import yaml
 
-from contracts import avro
 from contracts.queries import load_queries
 from contracts.topics import query_topics
 from stack import schemas, topics
@@ -71,10 +68,8 @@ class Ledger:
     def rows(self, name: str, record: str) -> dict[int, list[dict]]:
         """All rows of each vendor in the order of their offsets; a vendor is in one partition."""
         found = {vendor: [] for vendor in VENDORS}
-        for message in self.reader.look():
-            if message.topic() == f"{self.name}.{name}":
-                row = fastavro.schemaless_reader(io.BytesIO(message.value()[avro.HEADER.size :]), avro.parsed(record))
-                found[row["VendorID"]].append(row)
+        for row in self.reader.all_of(f"{self.name}.{name}", record):
+            found[row["VendorID"]].append(row)
         return found
 
     def cents(self, name: str) -> dict[int, list[int]]:

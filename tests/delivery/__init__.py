@@ -1,0 +1,1 @@
+"""What Kafka promises. A package, so that its cluster ends with its last test."""
