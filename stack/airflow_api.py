@@ -71,7 +71,7 @@ class AirflowApi:
         False where Airflow knows no sibling, as right after its start.
         """
         siblings = self.call("GET", "dags", params={"dag_id_pattern": f"{dag.partition('.')[0]}.", "limit": 1})["dags"]
-        return all(self.client.put(f"parseDagFile/{each['file_token']}").is_success for each in siblings) and bool(siblings)
+        return bool(siblings) and all(self.client.put(f"parseDagFile/{each['file_token']}").is_success for each in siblings)
 
     def pause(self, dag: str) -> None:
         """Let no further run begin by itself."""
