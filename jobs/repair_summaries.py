@@ -105,13 +105,11 @@ def _repair(
     revision = F.coalesce(F.col("_known")["Revision"], F.lit(0)) + 1
     told = found.where(~fewer & _differs()).withColumn("Revision", revision).drop("_known").cache()
     _write(platform, query, output, told.join(anew, PLACE, "left_semi"))
-    members = (
-        known.join(windows, "WindowStart", "left_semi").join(told, PLACE, "left_anti").unionByName(told.select(known.columns))
-    )
+    as_before = known.join(windows, "WindowStart", "left_semi").join(told, PLACE, "left_anti")
+    members = as_before.unionByName(told.select(known.columns)).withColumn("RowTime", F.current_timestamp())
     for rollups in rolled_up:
         above = _output(rollups, "metric_summary")
-        merged = rows.result(rollups, {"summaries": members.withColumn("RowTime", F.current_timestamp())})
-        beside = _beside(merged, _newest(session, platform, above))
+        beside = _beside(rows.result(rollups, {"summaries": members}), _newest(session, platform, above))
         _write(platform, rollups, above, beside.where(_differs()).drop("_known"))
     return [f"{row.Key} at {row.WindowStart.isoformat()}Z" for row in found.where(fewer).select(PLACE).collect()]
 

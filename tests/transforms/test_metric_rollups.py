@@ -85,3 +85,13 @@ def test_members_are_kept_for_the_retention_after_the_last_of_them_came_and_then
     }
     assert (merged["Member"], merged["WindowStart"], merged["Revision"]) == (None, 9 * WINDOW, 3)
     assert_same(merged, [1.0, 2.0])
+
+
+def test_a_window_of_a_wrong_clock_does_not_end_those_before_it():
+    tester = TwsTester(_Rollups(RETENTION))
+    told(tester, summary("prod", [1.0], 1), summary("prod", [1.0], 1, window=1000 * WINDOW))
+    told(tester, summary("prod", [2.0], 2, came=RETENTION))
+    told(tester, summary("prod", [1.0], 1, window=6 * WINDOW, came=9 * RETENTION))
+    [merged] = told(tester, summary("test", [3.0], 1, window=7 * WINDOW, came=9 * RETENTION))
+    assert merged["Member"] is None
+    assert {start for (start, _), _ in tester.peekMapState("members", 0).items()} == {6 * WINDOW, 7 * WINDOW, 1000 * WINDOW}

@@ -86,10 +86,11 @@ class _Rollups(StatefulProcessor):
         return found.to_pandas().assign(WindowStart=window, Revision=revision, Member=None)
 
     def _forget(self, until: int) -> None:
-        """Drops the oldest windows, as long as nothing of them came after that time."""
+        """Drops the oldest windows, as long as nothing of them came after that time. None that begins later: its events' clock
+        was wrong, and the windows before it are yet to come."""
         over = set()
         for (window,), (came,) in sorted(self._windows.iterator()):
-            if came > until:
+            if max(window, came) > until:
                 break
             over.add(window)
         if not over:
