@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STALE_SECONDS = 10.0  # without a heartbeat, after which what the last one said is not believed
+GIVEN_UP = "given-up"  # there from the time that nothing helped until a driver is well again, or somebody wants it tried at once
 TOLD = ("starting", "running", "swapping", "stopping")
 
 
@@ -44,6 +45,11 @@ class RunState:
     @property
     def log(self) -> Path:
         return self.folder / "driver.log"
+
+    @property
+    def given_up(self) -> bool:
+        """Whether its supervisor has given it up, and tries it now and then only."""
+        return (self.folder / GIVEN_UP).exists()
 
 
 def observe(folder: Path, now: dt.datetime | None = None) -> RunState:

@@ -1,10 +1,10 @@
 """A stream's run-state folder as its supervisor sees it: is its driver alive, launch it, ask it to stop, kill it.
 
 `$SUNDIAL_STREAMS/<feed>.<stream>/` holds what the driver keeps (driver.lock, driver.json, heartbeat.json, checkpoint/), the wish
-`stop`, and what the supervision adds: supervisor (the task attempt in charge), driver.log, launch.lock, and given-up (there from
-the time that nothing helped until a driver is well again). A driver is two processes, the JVM of spark-submit and its Python
-child, and one may outlive the other for a while. So the launcher takes launch.lock before anything starts, and the JVM inherits
-it: held from the launch to the JVM's last breath, it fences off a second launch even while the driver has locked nothing yet.
+`stop`, and what the supervision adds: supervisor (the task attempt in charge), driver.log, launch.lock, and given-up (see
+contracts/run_state.py). A driver is two processes, the JVM of spark-submit and its Python child, and one may outlive the other
+for a while. So the launcher takes launch.lock before anything starts, and the JVM inherits it: held from the launch to the JVM's
+last breath, it fences off a second launch even while the driver has locked nothing yet.
 """
 
 import datetime as dt
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from contracts.run_state import held, read
+from contracts.run_state import GIVEN_UP, held, read
 
 LOG_BYTES = 64 * 1024 * 1024  # a longer log is moved aside at the next launch
 TAIL_BYTES, TAIL_LINES = 32 * 1024, 40
@@ -37,7 +37,7 @@ class StreamState:
         self.stop_file = self.folder / "stop"
         self.log_file = self.folder / "driver.log"
         self.supervisor_file = self.folder / "supervisor"
-        self.given_up_file = self.folder / "given-up"
+        self.given_up_file = self.folder / GIVEN_UP
 
     # -- what is
 

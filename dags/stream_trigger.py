@@ -69,7 +69,7 @@ class StreamTrigger(BaseTrigger):
             if await asyncio.to_thread(self.stream.gone):
                 if self.stream.given_up():
                     self.log.warning("%s was given up; it is tried once more in %.0f s", self.stream.name, self.pause)
-                    await asyncio.sleep(self.pause)
+                    await self._pause()
                 await self._launch()
             else:
                 self.log.info("%s runs already, pid %s; watching it", self.stream.name, self.stream.driver().get("pid"))
@@ -87,6 +87,12 @@ class StreamTrigger(BaseTrigger):
         except (GivenUp, OSError) as reason:
             first = self.stream.give_up()
             yield TriggerEvent({"error": f"{self.stream.name}: {reason}", "first": first})
+
+    async def _pause(self) -> None:
+        """Until the next try is due, or somebody has it tried at once."""
+        end = time.monotonic() + self.pause
+        while self.stream.given_up() and (left := end - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, LOOK_EVERY))
 
     def _look(self) -> str | None:
         """What is wrong with the driver, if anything."""

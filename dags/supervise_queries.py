@@ -20,7 +20,7 @@ driver outlives its task: restarting Airflow's scheduler, workers or triggerer d
 
 ## When it fails
 The task's log ends with the driver's last lines, which name the query and what is wrong. Mend it; the next try comes by itself
-within five minutes, or at once when you *Clear* the task.
+within five minutes, or at once when you *Clear* the task or type `sundial queries start APPLICATION`.
 """
 
 from contracts.queries import load_queries

@@ -51,6 +51,11 @@ class RecordFile:
             raise CaptureError(
                 f"--key {self.key_column}: the key of {self.topic.name} is a {self.topic.key_record}, of the row's fields"
             )
+        if self.topic.compacted and not (self.topic.key_record or self.key_column):
+            raise CaptureError(
+                f"topic {self.topic.name} is compacted, which means that it keeps the last record of each key: name the key's "
+                f"column with --key, one of {', '.join(self._fields)}, or one more that the file has"
+            )
 
     def records(self, bad: BadRows) -> Iterator[Record]:
         """In the file's order; rows that are no record go to `bad`."""

@@ -141,7 +141,8 @@ class _Sender:
         self._producer.poll(0)
 
     def flush(self) -> None:
-        self.failed += self._producer.flush(60)
+        left = self._producer.flush(60)  # which is told of further failures, and so changes their number
+        self.failed += left
 
     def _wired(self, what: dict | str | bytes | None, field: str) -> bytes | None:
         if field not in self._encode:

@@ -61,7 +61,8 @@ class AirflowApi:
             if broken or time.monotonic() > deadline:
                 reasons = "\n".join(f"{each['filename']}: {each['stack_trace'].strip().splitlines()[-1]}" for each in broken)
                 what = f"Airflow does not know the DAG {dag}\n{reasons}".strip()
-                raise StackError(what, log=log_file(self.home, "airflow-dag-processor"), remedy="mend the DAG file")
+                remedy = "mend what is named; what was mended a moment ago, Airflow knows within two minutes"
+                raise StackError(what, log=log_file(self.home, "airflow-dag-processor"), remedy=remedy)
             time.sleep(0.5)
         self._set_paused(dag, False)
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from contracts.queries import load_application, load_queries
-from contracts.run_state import RunState, observe
+from contracts.run_state import GIVEN_UP, RunState, observe
 from stack.airflow_api import AirflowApi
 from stack.errors import StackError, tail
 from stack.home import Home
@@ -18,12 +18,28 @@ def state(home: Home, application: str) -> RunState:
 
 
 def start(home: Home, application: str, say: Say) -> None:
-    """Switch on the application's DAG, and wait until its queries run. Raises StackError with what their driver said last."""
+    """Switch on the application's DAG, and wait until its queries run. One that was given up is tried at once.
+
+    Tells why a driver has ended that Airflow launches again. Raises StackError once it is given up, or it takes too long.
+    """
     queries = load_application(application)
     api, dag = AirflowApi(home), _dag(application)
+    (state(home, application).folder / GIVEN_UP).unlink(missing_ok=True)
     api.unpause(dag)
     say(f"{dag} is on: Airflow keeps {', '.join(queries)} running")
-    _await(home, application, "running", START_WITHIN, f"see {home.airflow}/dags/{dag}")
+    began, told = time.monotonic(), None
+
+    def look(seen: RunState) -> None:
+        nonlocal told
+        error = seen.heartbeat.get("last_error") if seen.age is not None and seen.age < time.monotonic() - began else None
+        if error and error != told and not seen.lives:
+            told = error
+            say(f"its driver has ended, and is launched again: {_first_line(error)}")
+        if seen.given_up:
+            what = f"{seen.name} was given up, as it ended again and again: {_first_line(told) if told else tail(seen.log)}"
+            raise StackError(what, log=seen.log, remedy=f"mend what it names, then: sundial queries start {application}")
+
+    _await(home, application, "running", START_WITHIN, f"see {home.airflow}/dags/{dag}", look)
 
 
 def stop(home: Home, application: str, say: Say) -> None:
@@ -61,9 +77,22 @@ def _dag(application: str) -> str:
     return f"supervise_queries.{application}"
 
 
-def _await(home: Home, application: str, wanted: str, seconds: float, remedy: str) -> None:
+def _first_line(error: str) -> str:
+    """Of an error in which Spark's plan may follow."""
+    return error.strip().splitlines()[0]
+
+
+def _await(
+    home: Home,
+    application: str,
+    wanted: str,
+    seconds: float,
+    remedy: str,
+    look: Callable[[RunState], None] = lambda _: None,
+) -> None:
     deadline = time.monotonic() + seconds
     while (seen := state(home, application)).state != wanted:
+        look(seen)
         if time.monotonic() > deadline:
             what = f"{seen.name} is {seen.state} after {seconds:.0f} s; its log ends:\n{tail(seen.log)}"
             raise StackError(what, log=seen.log, remedy=remedy)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import typer
 from confluent_kafka import KafkaException
 from rich.console import Console
+from rich.markup import escape
 
 from contracts.declarations import DeclarationError
 from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
@@ -25,14 +26,14 @@ def failures_said() -> Iterator[None]:
     try:
         yield
     except (StackError, DeclarationError, AccessError, KafkaException) as failure:
-        errors.print(f"[red]error:[/red] {failure}", soft_wrap=True)
+        errors.print(f"[red]error:[/red] {escape(str(failure))}", soft_wrap=True)
         raise typer.Exit(1) from failure
 
 
 def progress() -> Callable[[str], None]:
     """Prints each step with the seconds since the command began."""
     started = time.monotonic()
-    return lambda text: console.print(f"[dim]{time.monotonic() - started:6.1f} s[/dim]  {text}", soft_wrap=True)
+    return lambda text: console.print(f"[dim]{time.monotonic() - started:6.1f} s[/dim]  {escape(text)}", soft_wrap=True)
 
 
 def kafka_of(home: Home) -> tuple[str, KafkaAccess]:

@@ -7,6 +7,8 @@ import typer
 from rich.table import Table
 
 from contracts.declarations import dead_letter_topic
+from contracts.feeds import load_feeds
+from contracts.queries import load_queries
 from contracts.topics import declared_topics, topics_read
 from stack import batch_run
 from stack.command import console, failures_said, kafka_of, progress, registry_of
@@ -37,13 +39,26 @@ def replay(
     since: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Only what was dead-lettered then or later.")] = "",
     reason: Annotated[str, typer.Option(help="Only letters whose reason contains this.")] = "",
 ) -> None:
-    """Send what can be read by now back to its topic, once: after its schema was registered, its contract or query corrected."""
+    """Send what can be read by now back to its topic, once: after its schema was registered, its contract or query corrected.
+
+    It comes to all that read the topic, to those that could read it before as well. A query that was corrected must have been
+    started again: until then it goes by its older declaration.
+    """
     with failures_said():
         if topic not in topics_read():
             raise StackError(f"neither a feed nor a query reads {topic!r}", remedy=f"one of: {', '.join(sorted(topics_read()))}")
+        say = progress()
+        if send:
+            say(f"{topic} is read by {', '.join(_readers(topic))}: what is sent again comes to each of them")
         conf = {"topic": topic, "send": send, "since": since or None, "reason": reason}
-        for line in batch_run.run(context.obj, "replay_dead_letters", "replay_dead_letters", conf, progress()):
-            console.print(line, soft_wrap=True, highlight=False)
+        for line in batch_run.run(context.obj, "replay_dead_letters", "replay_dead_letters", conf, say):
+            console.print(line, soft_wrap=True, markup=False)
+
+
+def _readers(topic: str) -> list[str]:
+    """The declared feed and queries that read it."""
+    queries = load_queries().values()
+    return [*({topic} & load_feeds().keys()), *sorted(q.name for q in queries if topic in {i.topic for i in q.inputs.values()})]
 
 
 def _reasons(reader: Reader) -> dict[str, int]:

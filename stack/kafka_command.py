@@ -36,6 +36,9 @@ def kafka(
     arguments: Annotated[list[str] | None, typer.Argument(help="As the tool takes them; --help shows them.")] = None,
 ) -> None:
     """One of Kafka's own tools, on the brokers of this stack: sundial kafka topics --describe --topic service-use"""
+    if tool in ("--help", "-h"):
+        typer.echo(context.get_help())
+        return
     with failures_said():
         command = _command(context.obj, tool, arguments or [])
         sys.stdout.flush()

@@ -29,4 +29,8 @@ def new_query(
         new_query_.write(ROOT, files)
         for path in files:
             console.print(path)
-        console.print("Next: change them, see docs/queries.md; run the test; then `sundial up` makes the topics and registers.")
+        test = next(path for path in files if path.startswith("tests/"))
+        console.print("Next: change them, see docs/queries.md. Then")
+        console.print(f"  python -m pytest {test}   # what it makes of rows")
+        console.print("  sundial up                # its topics, its contracts")
+        console.print("  sundial queries list      # its application, for: sundial queries start APPLICATION")

@@ -11,6 +11,7 @@ DECLARATION = """\
 # What it answers, in a line.
 name: {name}
 description: Rows of {topic} as they are
+# application: …                # queries that name the same one share a driver; without it, `shared`
 inputs:
   {alias}:
     topic: {topic}
@@ -20,7 +21,8 @@ inputs:
     # lateness: 10 minutes        # of rows that still change a window or a join
 {what}
 outputs:
-  # The key must be the same for a row that is computed again, and that of no other row.
+  # The key must be the same for a row that is computed again. Of rows with one key the topic keeps the last: name as many columns
+  # as tell rows apart, as in concat_ws('|', A, B), or declare compacted: false.
   - {{topic: {name}, record: {record}, key: "cast({first} AS string)"}}
 """
 

@@ -50,7 +50,7 @@ def repair(
             known = ", ".join(each.split(".")[1] for each in applications.repairs())
             raise StackError(f"nothing repairs query {query!r}", remedy=f"one of: {known}")
         for line in batch_run.run(context.obj, dag, "repair_summaries", {}, progress()):
-            console.print(line, soft_wrap=True, highlight=False)
+            console.print(line, soft_wrap=True, markup=False)
 
 
 @app.command()

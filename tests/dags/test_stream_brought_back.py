@@ -117,6 +117,19 @@ def test_a_stream_that_was_given_up_is_tried_once_more_and_nobody_is_told_again(
     assert fails(event, monkeypatch) == []
 
 
+def test_a_stream_that_was_given_up_is_tried_at_once_where_somebody_wants_it(streams):
+    (streams / "behave").write_text("crash")
+    with Triggerer(trigger(restarts=0)) as triggerer:
+        until(lambda: triggerer.events)
+    (streams / "behave").write_text("")
+    launched = triggerer.stream.launched()
+    with Triggerer(trigger()) as triggerer:
+        time.sleep(1.5)
+        assert triggerer.stream.launched() == launched, "it waits for five minutes"
+        triggerer.stream.given_up_file.unlink()
+        until(lambda: triggerer.stream.launched() != launched, 5)
+
+
 def test_a_stream_that_stopped_as_asked_is_launched_anew_and_has_not_died(running):
     """As when its task is cleared: the attempt before asks it to stop, while the new one watches already."""
     stopped = running.stream.driver()["pid"]

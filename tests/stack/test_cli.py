@@ -3,9 +3,12 @@
 import subprocess
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from stack.cli import app
+from stack.command import failures_said
+from stack.errors import StackError
 from stack.home import Home
 
 
@@ -26,6 +29,18 @@ def test_without_a_stack_status_fails_and_says_how_to_start_one(sundial):
     assert code == 1
     assert "no stack in" in errors
     assert "what to do: start one: sundial up" in errors
+
+
+def test_an_error_is_shown_as_it_is(capsys):
+    with pytest.raises(typer.Exit), failures_said():
+        raise StackError("application: String should match pattern '^[a-z][a-z0-9-]{0,62}$'")
+    assert "pattern '^[a-z][a-z0-9-]{0,62}$'" in capsys.readouterr().err
+
+
+def test_kafkas_tools_are_listed(sundial):
+    code, output, _ = sundial("kafka", "--help")
+    assert code == 0
+    assert "console-producer" in output
 
 
 def test_down_and_clean_without_a_stack_are_harmless(sundial, tmp_path):

@@ -5,10 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 from typer.testing import CliRunner
 
 from contracts.topics import declared_topics
+from sources import send_command
 from sources.capture import BadRows, CaptureError
 from sources.records import RecordFile
 from stack import kafka, lifecycle, registry, schemas, topics
@@ -79,6 +80,7 @@ def test_cells_that_are_missing_in_csv_are_named(tmp_path):
         ("file.parquet", "rides", None, "ends in .csv"),
         ("file.csv", "rides.dead-letter", None, "no contract"),
         ("file.csv", "rides", "VendorID", "--key VendorID: the key of rides is a taxi_ride_key"),
+        ("file.csv", "taxi-zones", None, "taxi-zones is compacted, .* with --key, one of LocationID, Borough, "),
     ],
 )
 def test_what_can_not_be_sent_at_all_is_said(tmp_path, name, topic, key, what):
@@ -86,6 +88,30 @@ def test_what_can_not_be_sent_at_all_is_said(tmp_path, name, topic, key, what):
         (tmp_path / existing).touch()
     with pytest.raises(CaptureError, match=what):
         RecordFile(tmp_path / name, TOPICS[topic], key)
+
+
+def test_what_kafka_refuses_in_the_end_counts_as_failed(tmp_path, monkeypatch):
+    class Refuses:
+        def __init__(self, topic, kafka, linger_ms, on_error):
+            self._told, self._waiting = on_error, 0
+
+        def produce(self, *_, **__):
+            self._waiting += 1
+
+        def poll(self, _):
+            pass
+
+        def flush(self, _):
+            for _ in range(self._waiting - 1):
+                self._told(KafkaError(KafkaError.INVALID_RECORD), None)
+            return 1
+
+    monkeypatch.setattr(send_command, "producer", Refuses)
+    file = lines(tmp_path / "views.jsonl", *[{"Product": "p", "User": "u", "At": "2026-03-01T10:00:00Z"}] * 3)
+    sent = CliRunner().invoke(app, ["send", str(file), "product-views", "--kafka", "nowhere:1", "--registry", "http://nowhere"])
+    assert sent.exit_code == 1
+    assert "0 records to product-views" in sent.stdout
+    assert "3 failed deliveries" in sent.stdout
 
 
 @pytest.fixture(scope="module")
