@@ -78,7 +78,8 @@ def load(folder: Path, kind: type[D]) -> dict[str, D]:
         except ValidationError as error:
             for each in error.errors():
                 field = ".".join(str(part) for part in each["loc"]) or "declaration"
-                mistakes.append(f"{file.name}: {field}: {each['msg'].removeprefix('Value error, ')}")
+                what = "no field is called so" if each["type"] == "extra_forbidden" else each["msg"].removeprefix("Value error, ")
+                mistakes.append(f"{file.name}: {field}: {what}")
             continue
         if declared.name != file.stem:
             mistakes.append(f"{file.name}: name: is {declared.name!r}, must be the file's name {file.stem!r}")

@@ -26,13 +26,17 @@ def _last(state: RetryCallState) -> httpx.Response:
 
 
 class AirflowApi:
-    """A session with the stack's own Airflow, logged in as its user."""
+    """A session with the stack's own Airflow, logged in as its user. Raises StackError where none answers."""
 
     def __init__(self, home: Home):
-        self.home = home
+        self.home, address = home, home.airflow
         login = {"username": airflow.USER, "password": home.secrets["password"]}
-        token = httpx.post(f"{home.airflow}/auth/token", json=login, timeout=30)
-        token.raise_for_status()
+        try:
+            token = httpx.post(f"{address}/auth/token", json=login, timeout=30)
+            token.raise_for_status()
+        except httpx.HTTPError as error:
+            what = f"no Airflow answers at {address}: {error}"
+            raise StackError(what, remedy="sundial status shows what runs, sundial up starts what does not") from error
         headers = {"Authorization": f"Bearer {token.json()['access_token']}"}
         self.client = httpx.Client(base_url=f"{home.airflow}/api/v2/", headers=headers, timeout=30)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contracts.queries import load_application, load_queries
 from contracts.run_state import GIVEN_UP, RunState, observe
 from stack.airflow_api import AirflowApi
-from stack.errors import StackError, tail
+from stack.errors import StackError, first_line, tail
 from stack.home import Home
 
 START_WITHIN, STOP_WITHIN = 180.0, 120.0
@@ -34,9 +34,9 @@ def start(home: Home, application: str, say: Say) -> None:
         error = seen.heartbeat.get("last_error") if seen.age is not None and seen.age < time.monotonic() - began else None
         if error and error != told and not seen.lives:
             told = error
-            say(f"its driver has ended, and is launched again: {_first_line(error)}")
+            say(f"its driver has ended, and is launched again: {first_line(error)}")
         if seen.given_up:
-            what = f"{seen.name} was given up, as it ended again and again: {_first_line(told) if told else tail(seen.log)}"
+            what = f"{seen.name} was given up, as it ended again and again: {first_line(told) if told else tail(seen.log)}"
             raise StackError(what, log=seen.log, remedy=f"mend what it names, then: sundial queries start {application}")
 
     _await(home, application, "running", START_WITHIN, f"see {home.airflow}/dags/{dag}", look)
@@ -44,7 +44,8 @@ def start(home: Home, application: str, say: Say) -> None:
 
 def stop(home: Home, application: str, say: Say) -> None:
     """Switch the application's DAG off and end its run: its queries stop between two batches, and go on from there later."""
-    load_application(application)
+    if not state(home, application).folder.exists():
+        load_application(application)  # never started: it may not even be declared. What runs is stopped whatever is declared now
     api, dag = AirflowApi(home), _dag(application)
     api.pause(dag)
     api.end_active(dag)
@@ -75,11 +76,6 @@ def repairs() -> list[str]:
 
 def _dag(application: str) -> str:
     return f"supervise_queries.{application}"
-
-
-def _first_line(error: str) -> str:
-    """Of an error in which Spark's plan may follow."""
-    return error.strip().splitlines()[0]
 
 
 def _await(

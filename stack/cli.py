@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from contracts.kafka_access import VARIABLES
@@ -19,7 +20,7 @@ from sources.simulate_command import simulate
 from stack.command import console, failures_said, progress
 from stack.connect_command import connect
 from stack.dead_letters_command import app as dead_letters_app
-from stack.errors import StackError
+from stack.errors import StackError, first_line
 from stack.home import MOST_BROKERS, Home, default_path
 from stack.kafka_command import PASSED_ON, kafka
 from stack.new_command import app as new_app
@@ -153,7 +154,8 @@ def print_status(report: dict) -> None:
             if row["stalled_seconds"] > STALLED:
                 lag = f"{lag}, none done for {row['stalled_seconds']:.0f} s"
             version = "none" if row["baseline_version"] == -1 else row["baseline_version"]
-            values = [row["pid"] or "", version, age, lag, row["last_error"] or "", short(row["log"], report)]
+            error = escape(first_line(row["last_error"] or ""))
+            values = [row["pid"] or "", version, age, lag, error, short(row["log"], report)]
             table.add_row(row["name"], f"[{colour}]{row['state']}[/]", *("" if value is None else str(value) for value in values))
         console.print(table, soft_wrap=True)
     for name, baseline in report["baselines"].items():

@@ -1,5 +1,6 @@
 """`sundial dead-letters`: what could not be read, and its way back."""
 
+import datetime as dt
 from collections import Counter
 from typing import Annotated
 
@@ -36,7 +37,9 @@ def replay(
     context: typer.Context,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="That a feed or a query reads, and could not.")],
     send: Annotated[bool, typer.Option("--send", help="Send what can be read now; else it is only told.")] = False,
-    since: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Only what was dead-lettered then or later.")] = "",
+    since: Annotated[
+        dt.datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only what was dead-lettered on that date or later.")
+    ] = None,
     reason: Annotated[str, typer.Option(help="Only letters whose reason contains this.")] = "",
 ) -> None:
     """Send what can be read by now back to its topic, once: after its schema was registered, its contract or query corrected.
@@ -50,7 +53,7 @@ def replay(
         say = progress()
         if send:
             say(f"{topic} is read by {', '.join(_readers(topic))}: what is sent again comes to each of them")
-        conf = {"topic": topic, "send": send, "since": since or None, "reason": reason}
+        conf = {"topic": topic, "send": send, "since": since and since.date().isoformat(), "reason": reason}
         for line in batch_run.run(context.obj, "replay_dead_letters", "replay_dead_letters", conf, say):
             console.print(line, soft_wrap=True, markup=False)
 

@@ -19,6 +19,11 @@ class StackError(Exception):
         return "\n".join(lines)
 
 
+def first_line(error: str) -> str:
+    """Of an error in which Spark's plan may follow."""
+    return error.strip().partition("\n")[0]
+
+
 def tail(log: Path, lines: int = 15) -> str:
     """The end of a log file, for an error message."""
     if not log.exists():

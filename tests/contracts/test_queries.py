@@ -91,7 +91,7 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
         "broker.yaml: inputs.rides: timestamp goes with time: event, and with no other",
         "delivery.yaml: delivery: Input should be 'at-least-once' or 'exactly-once'",
         "event.yaml: inputs.rides: timestamp goes with time: event, and with no other",
-        "extra.yaml: inputs.rides.colour: Extra inputs are not permitted",
+        "extra.yaml: inputs.rides.colour: no field is called so",
         "file.yaml: name: is 'other', must be the file's name 'file'",
         "file.yaml: inputs.rides.record: no schemas/avro/nope/v1.avsc",
         "key.yaml: inputs.rides.key.record: no schemas/avro/no_key/v1.avsc",

@@ -37,6 +37,19 @@ def test_an_error_is_shown_as_it_is(capsys):
     assert "pattern '^[a-z][a-z0-9-]{0,62}$'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words", [("queries", "start", "rides"), ("dead-letters", "replay", "rides"), ("queries", "repair", "metric-summaries")]
+)
+def test_what_airflow_would_do_fails_and_says_what_is_missing(sundial, tmp_path, words):
+    code, _, errors = sundial(*words)
+    assert (code, errors.splitlines()[0]) == (1, f"error: no stack in {tmp_path / 'home'}")
+    Home(tmp_path / "home").make(base=0)
+    code, _, errors = sundial(*words)
+    assert code == 1
+    assert errors.startswith("error: no Airflow answers at http://127.0.0.1:")
+    assert "sundial up starts what does not" in errors
+
+
 def test_kafkas_tools_are_listed(sundial):
     code, output, _ = sundial("kafka", "--help")
     assert code == 0
