@@ -121,14 +121,15 @@ class TestWholeStack:
     def test_spark_jobs_have_a_pool_whose_size_stays_as_somebody_set_it(self, platform_stack):
         api = AirflowApi(platform_stack)
         assert api.call("GET", "pools/spark")["slots"] == lifecycle.SPARK_TASKS
-        api.call(
-            "PATCH",
-            "pools/spark",
-            params={"update_mask": ["slots"]},
-            json={"pool": "spark", "slots": 3, "include_deferred": False},
-        )
+
+        def resize(slots: int) -> None:
+            body = {"pool": "spark", "slots": slots, "include_deferred": False}
+            api.call("PATCH", "pools/spark", params={"update_mask": ["slots"]}, json=body)
+
+        resize(3)
         lifecycle.start_airflow(platform_stack)
         assert api.call("GET", "pools/spark")["slots"] == 3
+        resize(lifecycle.SPARK_TASKS)
 
     def test_no_secret_stands_in_a_log_or_on_a_command_line(self, platform_stack):
         lines = " ".join(" ".join(each.cmdline()) for each in process.strays(platform_stack))
