@@ -38,14 +38,16 @@ def main(platform: Platform) -> None:
     todo = list(_unrepaired(platform, [query, *rolled_up], events.table))
     session = spark.with_state(spark.session(f"repair_summaries {query.name}", platform))
     events.archive(session, options.run_id)
-    wrong: list[str] = []
     for late in todo:
         print(f"{late.output.topic}: {late.size:,} {late.what} to count in", flush=True)
         for step in late.steps:
             places = _decoded(session, platform, late.output, step).select(*late.place).distinct().cache()
-            wrong += _repair(session, platform, query, rolled_up, events, places, of_events=late.of_events)
-            events.table.remark(_reached(events.table, late, step, options.run_id), after=events.table.version())
-    if wrong:
+            fewer = _repair(session, platform, query, rolled_up, events, places, of_events=late.of_events)
+            note = _reached(events.table, late, step) | {"run_id": options.run_id, "fewer": fewer}
+            events.table.remark(note, after=events.table.version())
+    # Of the run and not of this try alone: a retry has nothing left to do, and must not look as if all were well.
+    notes = (commit.note for commit in events.table.commits() if commit.note.get("run_id") == options.run_id)
+    if wrong := [name for note in notes for name in note.get("fewer", ())]:
         raise JobError(
             f"events/{events.source.topic} holds fewer events of {len(wrong)} summaries than the stream counted; these were left "
             f"as they are: {', '.join(wrong[:5])}. Archiving began after the topic had deleted the others"
@@ -165,11 +167,11 @@ def _repaired(table: lake.Table) -> dict[str, dict[int, int]]:
     return {topic: {int(partition): end for partition, end in ends.items()} for topic, ends in noted.items()}
 
 
-def _reached(table: lake.Table, late: Late, step: dict[int, kafka.Range], run_id: str) -> dict:
-    """The note of a commit that says that this step is counted in, too."""
+def _reached(table: lake.Table, late: Late, step: dict[int, kafka.Range]) -> dict:
+    """What the note of a commit says of how far all is counted in, once this step is."""
     done = _repaired(table)
     done[late.output.topic] = done.get(late.output.topic, {}) | {partition: each.end for partition, each in step.items()}
-    return {"run_id": run_id, COUNTED_IN: {topic: {str(p): end for p, end in ends.items()} for topic, ends in done.items()}}
+    return {COUNTED_IN: {topic: {str(p): end for p, end in ends.items()} for topic, ends in done.items()}}
 
 
 def _summaries(declared: dict[str, Query], name: str) -> Query:

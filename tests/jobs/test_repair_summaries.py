@@ -191,9 +191,11 @@ def test_a_summary_of_which_the_archive_lacks_events_stays_as_it_is_and_is_named
     events.log().delete("MetricKey = 'environment=prod:metric=dbWaitTime' AND Id < 'p5'")
     world.tell_late(LATE[0])
     before = world.read(world.summaries)
-    with pytest.raises(JobError, match=r"fewer events of 1 summaries .*prod:metric=dbWaitTime at 2021-03-28T00:50:00Z"):
-        world.repair("run-2")
+    for _ in range(2):  # a retry as well, though nothing is left for it to do
+        with pytest.raises(JobError, match=r"fewer events of 1 summaries .*prod:metric=dbWaitTime at 2021-03-28T00:50:00Z"):
+            world.repair("run-2")
     assert world.read(world.summaries) == before
+    world.repair("run-3")
 
 
 def test_only_queries_of_summaries_are_repaired(world):
