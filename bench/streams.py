@@ -7,11 +7,13 @@ what came out (`summaries_per_s`, `<job>_out_per_s`), CPU seconds per million ev
 that was sent is looked for in the output: where `<job>_missing` is not 0, some was lost or counted twice, and the exit code is 1.
 
 `rss_mb_start` and `rss_mb_end`: memory of the system's processes a minute after the start of another run of the summaries, and at
-the end of it, at an even rate. The load is sent from the benchmark's own process, so on the same cores. `<job>_others_cores`: the
-cores that were busy with what is not the benchmark's; where that is not near 0, the figures are those of a busy machine.
+the end of it, at an even rate; medians of five looks, a look each five seconds. The load is sent from the benchmark's own process,
+so on the same cores. `<job>_others_cores`: the cores that were busy with what is not the benchmark's; where that is not near 0, the
+figures are those of a busy machine.
 """
 
 import argparse
+import itertools
 import json
 import statistics
 import sys
@@ -157,13 +159,20 @@ def steady(name: str, options: argparse.Namespace, rate: int, results: dict) -> 
         missing = at.finish()
     warm, lags = zip(*[look[1:] for look in looks if look[0] >= min(60, 30 * options.minutes)], strict=True)
     results["steady_events_per_s", "events/s"] = [sent]
-    results["rss_mb_start", "MB"] = [warm[0]]
+    say(f"  memory by minute, MB: {', '.join(f'{median:,.0f}' for median in _by_minute(looks))}")
+    results["rss_mb_start", "MB"] = [statistics.median(warm[:5])]
     results["rss_mb_end", "MB"] = [statistics.median(warm[-5:])]
     results["rss_mb_max", "MB"] = [max(warm)]
     results["state_mb_end", "MB"] = [state]
     results["lag_max", "events"] = [max(lags)]
     results["steady_others_cores", "cores"] = [busy]
     results["steady_missing", "events"] = [missing]
+
+
+def _by_minute(looks: list[tuple[float, float, int]]) -> list[float]:
+    """The median of what was looked at (age in seconds, MB, lag) in each minute."""
+    minutes = itertools.groupby(looks, key=lambda look: look[0] // 60)
+    return [statistics.median(mb for _, mb, _ in each) for _, each in minutes]
 
 
 def some_of(known: Iterable[str]) -> Callable[[str], list[str]]:
