@@ -7,9 +7,9 @@ what came out (`summaries_per_s`, `<job>_out_per_s`), CPU seconds per million ev
 that was sent is looked for in the output: where `<job>_missing` is not 0, some was lost or counted twice, and the exit code is 1.
 
 `rss_mb_start` and `rss_mb_end`: memory of the system's processes a minute after the start of another run of the summaries, and at
-the end of it, at an even rate; medians of five looks, a look each five seconds. The load is sent from the benchmark's own process,
-so on the same cores. `<job>_others_cores`: the cores that were busy with what is not the benchmark's; where that is not near 0, the
-figures are those of a busy machine.
+the end of it, at an even rate; medians of five looks, a look each five seconds. The load is sent from the benchmark's process,
+so on the same cores. `<job>_others_cores`: the cores that were busy with what is not the benchmark's; where that is not near 0,
+the figures are those of a busy machine.
 """
 
 import argparse
