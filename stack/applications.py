@@ -27,16 +27,17 @@ def start(home: Home, application: str, say: Say) -> None:
     (state(home, application).folder / GIVEN_UP).unlink(missing_ok=True)
     api.unpause(dag)
     say(f"{dag} is on: Airflow keeps {', '.join(queries)} running")
-    began, told = time.monotonic(), None
+    began, told = time.monotonic(), ""
 
     def look(seen: RunState) -> None:
         nonlocal told
-        error = seen.heartbeat.get("last_error") if seen.age is not None and seen.age < time.monotonic() - began else None
-        if error and error != told and not seen.lives:
+        new = seen.age is not None and seen.age < time.monotonic() - began
+        error = first_line(seen.heartbeat.get("last_error") or "") if new and not seen.lives else ""
+        if error and error != told:
             told = error
-            say(f"its driver has ended, and is launched again: {first_line(error)}")
+            say(f"its driver has ended, and is launched again: {error}")
         if seen.given_up:
-            what = f"{seen.name} was given up, as it ended again and again: {first_line(told) if told else tail(seen.log)}"
+            what = f"{seen.name} was given up, as it ended again and again: {told or tail(seen.log)}"
             raise StackError(what, log=seen.log, remedy=f"mend what it names, then: sundial queries start {application}")
 
     _await(home, application, "running", START_WITHIN, f"see {home.airflow}/dags/{dag}", look)

@@ -42,8 +42,8 @@ def test_one_that_was_given_up_is_tried_at_once_and_why_it_ends_is_told(home):
 
     def supervise() -> None:
         time.sleep(0.7)
-        for _ in range(2):
-            ends(home, "query rides-sessions failed: no column total_amont\n'Project [a plan of many lines]")
+        for number in range(2):
+            ends(home, f"query rides-sessions failed: no column total_amont\n'Project [a plan of many lines, amount#{number}]")
             time.sleep(0.7)
         given_up.touch(exist_ok=False)
 
