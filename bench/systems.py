@@ -2,7 +2,7 @@
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -39,17 +39,18 @@ class System(ABC):
         """What its state takes on the disk."""
 
     def rss_mb(self) -> float:
-        return sum(each.memory_info().rss for each in self._tree()) / 1e6
+        return sum(self._of_each(lambda process: process.memory_info().rss)) / 1e6
 
     def cpu_seconds(self) -> float:
         """Of the processes that live."""
-        return sum(sum(each.cpu_times()[:2]) for each in self._tree())
+        return sum(self._of_each(lambda process: sum(process.cpu_times()[:2])))
 
-    def _tree(self) -> Iterable[psutil.Process]:
+    def _of_each(self, look: Callable[[psutil.Process], float]) -> Iterator[float]:
+        """Of each of its processes, but for those that end meanwhile."""
         leader = self.leader()
         for each in (leader, *leader.children(recursive=True)):
             with contextlib.suppress(psutil.NoSuchProcess):
-                yield each
+                yield look(each)
 
 
 def size(file: Path) -> int:

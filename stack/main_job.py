@@ -62,7 +62,7 @@ def run(home: Home, say: Say) -> None:
 
 
 def step(say: Say, number: int, what: str) -> None:
-    say(f"[bold]step {number}/{STEPS}[/bold] {what}")
+    say(f"step {number}/{STEPS} {what}")
 
 
 def promoted_today(home: Home, feed: Feed) -> dt.datetime | None:
