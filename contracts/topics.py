@@ -19,6 +19,11 @@ def topics_read() -> set[str]:
     return {*load_feeds(), *(each.topic for query in load_queries().values() for each in query.inputs.values())}
 
 
+def queries_reading(topic: str) -> list[str]:
+    """The names of the declared queries that read it."""
+    return sorted(query.name for query in load_queries().values() if topic in {each.topic for each in query.inputs.values()})
+
+
 def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list[Topic]:
     """The topics that queries write and read, with their dead letters, but for those that others (the feeds) declare; and that of
     the commits, where a query is delivered exactly once.

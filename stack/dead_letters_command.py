@@ -9,8 +9,7 @@ from rich.table import Table
 
 from contracts.declarations import dead_letter_topic
 from contracts.feeds import load_feeds
-from contracts.queries import load_queries
-from contracts.topics import declared_topics, topics_read
+from contracts.topics import declared_topics, queries_reading, topics_read
 from stack import batch_run
 from stack.command import console, failures_said, kafka_of, progress, registry_of
 from stack.errors import StackError
@@ -60,8 +59,7 @@ def replay(
 
 def _readers(topic: str) -> list[str]:
     """The declared feed and queries that read it."""
-    queries = load_queries().values()
-    return [*({topic} & load_feeds().keys()), *sorted(q.name for q in queries if topic in {i.topic for i in q.inputs.values()})]
+    return [*({topic} & load_feeds().keys()), *queries_reading(topic)]
 
 
 def _reasons(reader: Reader) -> dict[str, int]:

@@ -22,7 +22,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 from contracts.kafka_access import KafkaAccess
-from contracts.queries import load_queries
+from contracts.topics import queries_reading
 from stack.errors import StackError
 from stack.kafka import admin
 
@@ -46,7 +46,7 @@ def report(bootstrap: str, access: KafkaAccess, topic: str) -> dict:
         "at": _instant(dt.datetime.now(dt.UTC)),
         "records": sum(ends.values()),
         "groups": groups,
-        "queries": sorted(q.name for q in load_queries().values() if topic in {each.topic for each in q.inputs.values()}),
+        "queries": queries_reading(topic),
         "unread_since": None if attached else last,
         "offsets_kept_hours": _offsets_kept_hours(client),
     }
