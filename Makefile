@@ -4,24 +4,42 @@ SUNDIAL := .venv/bin/sundial
 export PYTHONPATH :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint stop status clean distclean bench jars
+.PHONY: help setup run check test test-all lint docs stop status clean distclean bench jars
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 setup: ## virtual environment and jars, as locked; nothing to do where they are there
-	@$(PYTHON) -m stack.bootstrap
+	@$(PYTHON) -m stack.install.setup
 
 run: setup ## start everything, load history, build the baseline, score live readings, print the first anomalies
 	@$(SUNDIAL) run $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
-test: lint ## lint and every test; the end-to-end ones start a broker, a registry and Airflow of their own
-	@tests/chromium.sh
-	.venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15 $(ARGS)
+PYTEST = .venv/bin/pytest -n 2 --no-loadscope-reorder --durations=15
 
-lint: setup ## style and format
+check: lint ## lint, types, and every test that needs no broker; at most five minutes
+	@tests/chromium.sh
+	$(PYTEST) --tier check $(ARGS)
+
+test: lint ## every kind of real part at least once, with a broker, a registry and Airflow of its own; at most 15 minutes
+	@tests/chromium.sh
+	$(PYTEST) --tier test $(ARGS)
+
+test-all: lint ## everything, about an hour; SHARD=2/3 runs the second of three parts
+	@tests/chromium.sh
+	SUNDIAL_TEST_PROFILE=thorough $(PYTEST) --tier all $(if $(SHARD),--shard $(SHARD)) $(ARGS)
+
+DENO = DENO_DIR=build/deno DENO_NO_UPDATE_CHECK=1 .venv/bin/deno
+
+lint: setup ## style, format and types, of Python and of the page's JavaScript
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	@$(DENO) lint --quiet --config serving/deno.json serving/static
+	@$(DENO) check --quiet --no-remote --config serving/deno.json serving/static/*.js
+
+docs: setup ## the pages of docs/ as a site in build/site, with every link verified
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 
 stop: setup ## stop everything that `make run` started; its data stays
 	@$(SUNDIAL) down
@@ -40,4 +58,4 @@ bench: setup ## a benchmark: make bench NAME=latency
 	.venv/bin/python -m bench.$(NAME) $(ARGS)
 
 jars: ## fetch the jars of ivy.xml; LOCK=1 rewrites ivy.sha256 after a change
-	@$(PYTHON) -m stack.bootstrap $(if $(LOCK),--lock-jars)
+	@$(PYTHON) -m stack.install.setup $(if $(LOCK),--lock-jars)

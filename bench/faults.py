@@ -4,15 +4,15 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
-from contracts.run_state import observe, read
-from stack import kafka, lifecycle, process, registry
-from stack.home import Home
+from stack.instance import Instance
+from stack.parts import kafka, lifecycle, process, registry
+from supervision.files import StreamFolder
+from supervision.process import kill
+from supervision.status import read_status
 
 TRIGGERER, SCHEDULER = "airflow-triggerer", "airflow-scheduler"
 UNNOTICED = 3.0  # seconds; as long as it takes a person, or a watchdog, to start again what was killed
@@ -20,47 +20,43 @@ UNNOTICED = 3.0  # seconds; as long as it takes a person, or a watchdog, to star
 
 @dataclass(frozen=True)
 class Fault:
-    """strike: does it to the stream's driver, which Airflow brings back; parts: are killed, and started again by `sundial up`."""
+    """strike: acts on the stream's driver, which Airflow launches again; parts: are killed, and started by `sundial up`."""
 
     name: str
     parts: tuple[str, ...] = ()
-    strike: Callable[[psutil.Process], None] = lambda driver: None
+    strike: Callable[[StreamFolder], None] = lambda stream: None
 
-    def befall(self, home: Home, folder: Path) -> float:
+    def befall(self, instance: Instance, stream: StreamFolder) -> float:
         """Do it, and what its owner would do; when the part was there again, in seconds since the epoch.
 
         That is when all that was killed is healthy again. Where the driver alone was hit, it is when Airflow launched another.
-
-        folder: the stream's run-state.
         """
         struck = time.time()
-        self.strike(psutil.Process(observe(folder).pid))
+        self.strike(stream)
         for part in self.parts:
-            process.find(home, part).kill()
+            process.find(instance, part).kill()
         time.sleep(UNNOTICED)
-        lifecycle.up(home, lambda _: None)
+        lifecycle.up(instance, lambda _: None)
         if self.parts:
             return time.time()
-        while (launched := read(folder / "launch.lock").get("at", 0)) < struck:
+        while (launched := stream.read_launch().at) < struck:
             time.sleep(0.1)
         return launched
 
 
-def both(driver: psutil.Process) -> None:
-    """Its JVM and its Python process."""
-    driver.parent().kill()
-    with suppress(psutil.NoSuchProcess):
-        driver.kill()
+def python(stream: StreamFolder) -> psutil.Process:
+    """The driver's Python process; its parent is the JVM."""
+    return psutil.Process(read_status(stream).pid)
 
 
 FAULTS = (
-    Fault("driver_python", strike=psutil.Process.kill),
-    Fault("driver_jvm", strike=lambda driver: driver.parent().kill()),
-    Fault("driver_hangs", strike=lambda driver: os.kill(driver.pid, signal.SIGSTOP)),
+    Fault("driver_python", strike=lambda stream: python(stream).kill()),
+    Fault("driver_jvm", strike=lambda stream: python(stream).parent().kill()),
+    Fault("driver_hangs", strike=lambda stream: os.kill(python(stream).pid, signal.SIGSTOP)),
     Fault("triggerer", (TRIGGERER,)),
     Fault("scheduler", (SCHEDULER,)),
     Fault("broker", (kafka.NAME,)),
     Fault("registry", (registry.NAME,)),
-    Fault("driver", strike=both),
-    Fault("everything", (TRIGGERER, SCHEDULER, registry.NAME, kafka.NAME), both),
+    Fault("driver", strike=kill),
+    Fault("everything", (TRIGGERER, SCHEDULER, registry.NAME, kafka.NAME), kill),
 )

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contracts.feeds import Feed
-from stack.home import Home
+from stack.instance import Instance
 
 LAST = dt.date(2026, 10, 20)  # a Tuesday, whose day type the night after must compute anew
 WHOLE_DATE = 1 << 30  # bytes: more than any date's file
@@ -36,9 +36,9 @@ COPY (
 
 @dataclass(frozen=True)
 class Fleet:
-    """A feed, its services, and a home whose lake holds their readings of so many local dates, the last of them LAST."""
+    """A feed, its services, and a stack whose lake has their readings of so many local dates, the last of them LAST."""
 
-    home: Home
+    instance: Instance
     feed: Feed
     services: int
     days: int
@@ -50,11 +50,11 @@ class Fleet:
 
     @property
     def history(self) -> Path:
-        return self.home.lake / "history" / self.feed.table
+        return self.instance.lake / "history" / self.feed.table
 
     @property
     def candidate(self) -> Path:
-        return self.home.lake / "baseline_candidate" / self.feed.table
+        return self.instance.lake / "baseline_candidate" / self.feed.table
 
     @property
     def utc_offset(self) -> dt.timedelta:

@@ -11,10 +11,13 @@ from confluent_kafka.admin import OffsetSpec
 from bench.metrics import SCHEMA_ID, Job
 from bench.platform import REPO, say
 from bench.systems import System, size
-from stack import jars, java, kafka, process
-from stack.bootstrap import VENV
+from contracts import avro
+from stack.deploy.cluster import admin
 from stack.errors import StackError, tail
-from stack.home import JARS, Home
+from stack.install import jars, java
+from stack.install.setup import VENV
+from stack.instance import JARS, Instance
+from stack.parts import process
 
 SOURCE = REPO / "bench/KafkaStreamsSummaries.java"
 MAIN = SOURCE.stem
@@ -31,15 +34,15 @@ class KafkaStreams(System):
     jobs = ("summaries", "windows", "join")
     schema_id = SCHEMA_ID
 
-    def __init__(self, home: Home, job: Job):
-        self._home, self._job = home, job
-        self._folder = home.path / self.name
+    def __init__(self, instance: Instance, job: Job):
+        self._home, self._job = instance, job
+        self._folder = instance.path / self.name
         self._state = self._folder / "state"
         self._application = f"kafka-streams-{job.name}"
-        self._admin = kafka.admin(home.kafka)
+        self._admin = admin(instance.kafka)
 
     @property
-    def schema(self) -> dict:
+    def schema(self) -> avro.ParsedSchema:
         return self._job.schema
 
     def start(self) -> None:
@@ -94,7 +97,7 @@ class KafkaStreams(System):
     def _compiled(self, path: str) -> Path:
         """Compiled in a process of its own, so that the compiler's memory does not count."""
         target = self._folder / "classes"
-        compiler = [java.binary(), "--module", "jdk.compiler/com.sun.tools.javac.Main"]
+        compiler = [str(java.binary()), "--module", "jdk.compiler/com.sun.tools.javac.Main"]
         done = subprocess.run([*compiler, "-cp", path, "-d", target, SOURCE], capture_output=True, text=True)
         if done.returncode:
             raise StackError(

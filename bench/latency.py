@@ -17,8 +17,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.platform import REPO, SERVICES, cores, driver, figure, heartbeat, platform, promote_large_baseline, say, wait_for
 from contracts.feeds import Feed, load_feed
-from sources.topic import encoder
-from stack.home import Home
+from jobs.streams.checkpoint import Checkpoint
+from sources.producer import encoder
+from stack.instance import Instance
 
 DRAINED = 2_000_000
 ANOMALOUS = 1_000_000  # requests: far from every average, so that each reading has an anomaly to wait for
@@ -29,12 +30,12 @@ PROGRAMS = {"sundial": REPO / "jobs" / "score.py", "microbatch": REPO / "bench" 
 class Stopwatch:
     """Produces readings at a rate and notes when the record with the same key comes out of `topic`."""
 
-    def __init__(self, home: Home, feed: Feed, topic: str):
+    def __init__(self, instance: Instance, feed: Feed, topic: str):
         self._feed, self._topic = feed, topic
-        self._encoder = encoder(feed, home.registry)
-        options = {"bootstrap.servers": home.kafka, "linger.ms": 0, "acks": "all", "partitioner": "murmur2_random"}
+        self._encoder = encoder(feed, instance.registry)
+        options = {"bootstrap.servers": instance.kafka, "linger.ms": 0, "acks": "all", "partitioner": "murmur2_random"}
         self._producer = Producer(options)
-        self._consumer = Consumer({"bootstrap.servers": home.kafka, "group.id": "stopwatch", "enable.auto.commit": False})
+        self._consumer = Consumer({"bootstrap.servers": instance.kafka, "group.id": "stopwatch", "enable.auto.commit": False})
         self._consumer.assign([TopicPartition(topic, each, self._end(topic, each)) for each in range(feed.partitions)])
         self._sent: dict[bytes, float] = {}
         self.samples: list[tuple[float, float]] = []  # (sent at, latency), seconds
@@ -81,9 +82,9 @@ class Stopwatch:
         return self.samples
 
 
-def measure(home: Home, feed: Feed, topic: str, per_second: float, seconds: float) -> np.ndarray:
+def measure(instance: Instance, feed: Feed, topic: str, per_second: float, seconds: float) -> np.ndarray:
     """(sent at, latency) of each reading that was sent after the warm-up, as two columns in seconds."""
-    watch = Stopwatch(home, feed, topic)
+    watch = Stopwatch(instance, feed, topic)
     watch.run(per_second, WARM_UP)
     begin = time.perf_counter()
     watch.run(per_second, seconds)
@@ -91,10 +92,10 @@ def measure(home: Home, feed: Feed, topic: str, per_second: float, seconds: floa
     return samples[samples[:, 0] >= begin]
 
 
-def preload(home: Home, feed: Feed) -> None:
+def preload(instance: Instance, feed: Feed) -> None:
     """2,000,000 readings within the averages, of the 200 services in turn."""
-    encode = encoder(feed, home.registry)
-    options = {"bootstrap.servers": home.kafka, "linger.ms": 50, "batch.size": 1 << 20, "compression.type": "lz4"}
+    encode = encoder(feed, instance.registry)
+    options = {"bootstrap.servers": instance.kafka, "linger.ms": 50, "batch.size": 1 << 20, "compression.type": "lz4"}
     producer = Producer(options | {"queue.buffering.max.messages": DRAINED, "partitioner": "murmur2_random"})
     first = int(time.time() * 1000) // 10_000 * 10_000 - DRAINED // len(SERVICES) * 10_000
     for start in range(0, DRAINED, 100_000):
@@ -109,8 +110,13 @@ def preload(home: Home, feed: Feed) -> None:
 class Drain:
     """How long a system takes from its first to its last output, or from the start of its query where it tells that."""
 
-    def __init__(self, home: Home, feed: Feed, topic: str):
-        options = {"bootstrap.servers": home.kafka, "group.id": "drain", "fetch.queue.backoff.ms": 5, "enable.auto.commit": False}
+    def __init__(self, instance: Instance, feed: Feed, topic: str):
+        options = {
+            "bootstrap.servers": instance.kafka,
+            "group.id": "drain",
+            "fetch.queue.backoff.ms": 5,
+            "enable.auto.commit": False,
+        }
         self._consumer = Consumer(options)
         self._parts = [TopicPartition(topic, each) for each in range(feed.partitions)]
         self.before = self._ends()
@@ -128,9 +134,9 @@ class Drain:
         return max(message.timestamp()[1] for message in messages) / 1000
 
 
-def drain_floor(home: Home, feed: Feed) -> float:
+def drain_floor(instance: Instance, feed: Feed) -> float:
     """Readings a second that a plain consumer takes from the topic."""
-    options = {"bootstrap.servers": home.kafka, "group.id": "floor", "fetch.queue.backoff.ms": 5, "enable.auto.commit": False}
+    options = {"bootstrap.servers": instance.kafka, "group.id": "floor", "fetch.queue.backoff.ms": 5, "enable.auto.commit": False}
     consumer = Consumer(options)
     parts = [TopicPartition(feed.topic, each) for each in range(feed.partitions)]
     ends = [consumer.get_watermark_offsets(part, timeout=10)[1] for part in parts]
@@ -144,25 +150,29 @@ def drain_floor(home: Home, feed: Feed) -> float:
     return taken / elapsed
 
 
-def running(home: Home, feed: Feed, system: str) -> Callable[[], bool]:
+def running(instance: Instance, feed: Feed, system: str) -> Callable[[], bool]:
     """Whether the system's query has fixed where it begins to read."""
     folder = {"sundial": f"{feed.name}.score/checkpoint", "microbatch": f"{feed.name}.microbatch"}[system]
-    begun = home.streams / folder / "sources" / "0" / "0"
-    return lambda: begun.exists() and (system == "microbatch" or heartbeat(home, feed).get("state") == "running")
+    checkpoint = Checkpoint(instance.streams / folder)
+    return lambda: checkpoint.has_begun and (system == "microbatch" or heartbeat(instance, feed).get("state") == "running")
 
 
 def run_latency(system: str, seconds: float, results: dict) -> None:
     """p50 and p99 at 20/s and 1,000/s; at 1,000/s the run is long enough to hold a batch boundary."""
     feed = load_feed("service-use")
-    with platform() as home:
-        promote_large_baseline(home, feed)
+    with platform() as instance:
+        promote_large_baseline(instance, feed)
         if system == "floor":
-            low, high, stall = measure(home, feed, feed.topic, 20, seconds), measure(home, feed, feed.topic, 1000, seconds), None
+            low, high, stall = (
+                measure(instance, feed, feed.topic, 20, seconds),
+                measure(instance, feed, feed.topic, 1000, seconds),
+                None,
+            )
         else:
-            with driver(home, PROGRAMS[system], "--feed", feed.name):
-                wait_for("the query", running(home, feed, system))
-                low = measure(home, feed, feed.anomalies_topic, 20, seconds)
-                high = measure(home, feed, feed.anomalies_topic, 1000, max(seconds, 150.0 if system == "sundial" else 0))
+            with driver(instance, PROGRAMS[system], "--feed", feed.name):
+                wait_for("the query", running(instance, feed, system))
+                low = measure(instance, feed, feed.anomalies_topic, 20, seconds)
+                high = measure(instance, feed, feed.anomalies_topic, 1000, max(seconds, 150.0 if system == "sundial" else 0))
             stall = high[:, 1].max()
     for rate, samples in ((20, low), (1000, high)):
         for name, quantile in (("p50", 50), ("p95", 95), ("p99", 99)):
@@ -174,26 +184,26 @@ def run_latency(system: str, seconds: float, results: dict) -> None:
 
 def run_drain(system: str, results: dict) -> None:
     feed = load_feed("service-use")
-    with platform() as home:
-        promote_large_baseline(home, feed)
+    with platform() as instance:
+        promote_large_baseline(instance, feed)
         if system == "floor":
-            preload(home, feed)
-            results.setdefault((system, "drain_per_s", "events/s"), []).append(drain_floor(home, feed))
+            preload(instance, feed)
+            results.setdefault((system, "drain_per_s", "events/s"), []).append(drain_floor(instance, feed))
             return
-        arguments = (home, PROGRAMS[system], "--feed", feed.name)
+        arguments = (instance, PROGRAMS[system], "--feed", feed.name)
         with driver(*arguments):  # once, so that it begins before the first of the readings
-            wait_for("the query", running(home, feed, system))
-        preload(home, feed)
-        drain = Drain(home, feed, feed.scored_topic)
+            wait_for("the query", running(instance, feed, system))
+        preload(instance, feed)
+        drain = Drain(instance, feed, feed.scored_topic)
         with driver(*arguments):
-            begin = _query_start(home, feed, system)
+            begin = _query_start(instance, feed, system)
             elapsed = drain.wait() - begin()
         results.setdefault((system, "drain_per_s", "events/s"), []).append(DRAINED / elapsed)
 
 
-def _query_start(home: Home, feed: Feed, system: str) -> Callable[[], float]:
+def _query_start(instance: Instance, feed: Feed, system: str) -> Callable[[], float]:
     """Epoch seconds of the query's start, so that its first broadcast counts and the start of the JVM does not."""
-    log = home.logs / f"{PROGRAMS[system].stem}.log"
+    log = instance.logs / f"{PROGRAMS[system].stem}.log"
     known = len(_starts(log))
     wait_for("the query's start", lambda: len(_starts(log)) > known, 120)
     return lambda: _starts(log)[-1]

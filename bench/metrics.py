@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
 
 import fastavro
 import numpy as np
@@ -20,7 +21,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from contracts import avro
 from contracts.avro import HEADER, MAGIC
 from sources.encoding import varints
-from stack.home import Home
+from stack.instance import Instance
 
 METRICS = [f"environment={env}:metric=m{number:03d}".encode() for number in range(500) for env in ("prod", "test", "dev", "ci")]
 LATE_SHARE, LATE_MS = 0.01, 30 * 60_000
@@ -31,7 +32,7 @@ SIX_BYTES = (1 << 40, 1 << 41)  # instants that Avro writes in six bytes: from 2
 MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
 
 
-def record(name: str, **fields: str | dict) -> dict:
+def record(name: str, **fields: str | dict) -> avro.ParsedSchema:
     columns = [{"name": field, "type": kind} for field, kind in fields.items()]
     return fastavro.parse_schema({"type": "record", "name": name, "fields": columns})
 
@@ -50,7 +51,7 @@ class Job:
     name: str
     inputs: tuple[str, ...]
     output: str
-    schema: dict
+    schema: avro.ParsedSchema
     grace_seconds: int
 
 
@@ -88,7 +89,7 @@ def split(matrix: np.ndarray) -> list[bytes]:
     return [flat[start : start + size] for start in range(0, len(flat), size)]
 
 
-def decode(schema: dict, message: bytes) -> dict:
+def decode(schema: avro.ParsedSchema, message: bytes) -> Any:
     return fastavro.schemaless_reader(io.BytesIO(message[HEADER.size :]), schema)
 
 
@@ -174,18 +175,18 @@ class Load:
         self._producer.poll(0)
 
 
-def ends(home: Home, topic: str) -> list[tuple[int, int]]:
+def ends(instance: Instance, topic: str) -> list[tuple[int, int]]:
     """First and next offset of each partition."""
-    with closing(Consumer({"bootstrap.servers": home.kafka, "group.id": "bench"})) as consumer:
+    with closing(Consumer({"bootstrap.servers": instance.kafka, "group.id": "bench"})) as consumer:
         partitions = sorted(consumer.list_topics(topic, timeout=30).topics[topic].partitions)
         return [consumer.get_watermark_offsets(TopicPartition(topic, each), timeout=30) for each in partitions]
 
 
-def records(home: Home, topic: str) -> Iterator[tuple[bytes, bytes]]:
+def records(instance: Instance, topic: str) -> Iterator[tuple[bytes, bytes]]:
     """Key and value of all records that a topic has now."""
-    limits = ends(home, topic)
+    limits = ends(instance, topic)
     left = {number for number, (first, last) in enumerate(limits) if last > first}
-    options = {"bootstrap.servers": home.kafka, "group.id": "bench", "enable.auto.commit": False, "fetch.queue.backoff.ms": 5}
+    options = {"bootstrap.servers": instance.kafka, "group.id": "bench", "enable.auto.commit": False, "fetch.queue.backoff.ms": 5}
     with closing(Consumer(options)) as consumer:
         consumer.assign([TopicPartition(topic, each, limits[each][0]) for each in left])
         while left:
@@ -195,13 +196,13 @@ def records(home: Home, topic: str) -> Iterator[tuple[bytes, bytes]]:
                     left.discard(message.partition())
 
 
-def counted(home: Home, job: Job, schema: dict) -> int:
+def counted(instance: Instance, job: Job, schema: avro.ParsedSchema) -> int:
     """Events that the output, of that schema, tells of: the last record of each key says how many.
 
     A pair is two, and less if it came twice.
     """
     if job is JOIN:
-        pairs = np.fromiter((int(key, 16) for key, _ in records(home, job.output)), np.int64)
+        pairs = np.fromiter((int(key, 16) for key, _ in records(instance, job.output)), np.int64)
         distinct = len(np.unique(pairs))
         return 2 * (distinct - (len(pairs) - distinct))
-    return sum(decode(schema, value)["Count"] for value in dict(records(home, job.output)).values())
+    return sum(decode(schema, value)["Count"] for value in dict(records(instance, job.output)).values())

@@ -1,16 +1,18 @@
 """The scoring job's own transform in micro-batch mode: what real-time mode is measured against. Runs until it is killed."""
 
-from jobs import kafka, score, settings, spark
-from jobs.driver import now
-from jobs.settings import Platform
+from jobs.backends import kafka, settings, spark
+from jobs.backends.registry import Registry
+from jobs.backends.settings import Platform
+from jobs.streams import score_query
+from jobs.streams.driver import now
 
 
 def main(platform: Platform) -> None:
     feed = settings.parser(__doc__).parse_args().feed
     session = spark.session("microbatch", platform)
-    plan = score.planned(platform, feed, kafka.Registry(platform))
-    baseline = score.baseline_of(session, platform, feed, plan)
-    results = score.outputs(kafka.read_stream(session, platform, feed.topic, begin="latest"), baseline, feed, plan)
+    plan = score_query.planned(platform, feed, Registry(platform))
+    baseline = score_query.baseline_of(session, platform, feed, plan)
+    results = score_query.outputs(kafka.read_stream(session, platform, feed.topic, begin="latest"), baseline, feed, plan)
     print(f"query started at {now()}", flush=True)
     query = (
         results.writeStream.format("kafka")

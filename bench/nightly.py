@@ -30,9 +30,9 @@ from bench import history
 from bench.history import Dates, Fleet
 from bench.platform import REPO, cores, figure, say
 from contracts.feeds import load_feed
-from stack import airflow, process
 from stack.errors import tail
-from stack.home import Home
+from stack.instance import Instance
+from stack.parts import airflow, process
 
 AS_OF = history.LAST + dt.timedelta(days=1)  # the night after the last date
 LIMIT = 3600  # seconds after which a run is given up
@@ -96,8 +96,8 @@ class Sundial:
     """The build task over a fleet's history."""
 
     def __init__(self, fleet: Fleet):
-        self._fleet, self._log = fleet, fleet.home.logs / "build_baseline.log"
-        self._environment = airflow.process_environment(fleet.home) | {"PYTHONPATH": str(REPO)}
+        self._fleet, self._log = fleet, fleet.instance.logs / "build_baseline.log"
+        self._environment = airflow.process_environment(fleet.instance) | {"PYTHONPATH": str(REPO)}
         asking = [sys.executable, "-c", SUBMIT, fleet.feed.name]
         answer = subprocess.run(asking, env=self._environment, stdout=subprocess.PIPE, text=True, check=True)
         program, *options = json.loads(answer.stdout.splitlines()[-1])
@@ -123,11 +123,11 @@ class Sundial:
 
 def duckdb(fleet: Fleet, dates: Dates, name: str, spread: bool = True) -> tuple[Run, Path]:
     """DuckDB's baseline of these dates, as Parquet files in a folder of that name."""
-    out = fleet.home.path / "duckdb" / name
+    out = fleet.instance.path / "duckdb" / name
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     sql = history.script(fleet, dates, out, spread)
-    done = run(fleet.home.logs / "duckdb.log", [sys.executable, "-c", DUCKDB], fleet.home.process_environment(), sql)
+    done = run(fleet.instance.logs / "duckdb.log", [sys.executable, "-c", DUCKDB], fleet.instance.process_environment(), sql)
     say(f"{done.seconds:.1f} s, {done.peak_mb:,.0f} MB: duckdb, {name}")
     return done, out
 
@@ -202,7 +202,7 @@ def main() -> None:
     with workplace(options.keep) as folder:
         fleets = []
         for days in filter(None, (options.days, options.long_days)):
-            fleet = Fleet(Home(folder / f"{options.services}x{days}").make(0), feed, options.services, days)
+            fleet = Fleet(Instance(folder / f"{options.services}x{days}").make(0), feed, options.services, days)
             say(f"history of {days} dates, {options.services * feed.slots * days:,} readings")
             history.generate(fleet)
             fleets.append(fleet)

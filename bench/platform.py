@@ -19,8 +19,10 @@ import pyarrow as pa
 from contracts.declarations import Topic
 from contracts.feeds import Feed
 from contracts.topics import declared_topics
-from stack import kafka, process, registry, schemas, topics
-from stack.home import Home
+from stack.deploy import schemas, topics
+from stack.instance import Instance
+from stack.parts import kafka, process, registry
+from supervision.files import StreamFolder
 
 REPO = Path(__file__).resolve().parent.parent
 SERVICES = [f"service-{number:03d}" for number in range(200)]
@@ -38,23 +40,23 @@ def figure(bench: str, system: str, metric: str, values: list[float], unit: str)
 
 
 @contextlib.contextmanager
-def platform(declared: list[Topic] | None = None) -> Iterator[Home]:
+def platform(declared: list[Topic] | None = None) -> Iterator[Instance]:
     """Kafka and the registry in a folder and on ports of their own, with these topics and their schemas, or all declared ones."""
     declared = declared_topics() if declared is None else declared
     with tempfile.TemporaryDirectory(prefix="sundial-bench-") as folder:
-        home = Home(Path(folder)).make(0)
+        instance = Instance(Path(folder)).make(0)
         try:
-            kafka.start(home)
-            registry.start(home)
-            topics.deploy(home.kafka, declared)
-            schemas.register(home.registry, declared)
-            yield home
+            kafka.start(instance)
+            registry.start(instance)
+            topics.deploy(instance.kafka, declared)
+            schemas.register(instance.registry, declared)
+            yield instance
         finally:
             for name in (registry.NAME, kafka.NAME):
-                process.stop(home, name)
+                process.stop(instance, name)
 
 
-def promote_large_baseline(home: Home, feed: Feed) -> None:
+def promote_large_baseline(instance: Instance, feed: Feed) -> None:
     """A baseline of 200 services x 7 day types x every slot; averages between 100 and 500."""
     numbers = np.random.default_rng(1)
     rows, cells = len(SERVICES) * 7, len(SERVICES) * 7 * feed.slots
@@ -73,13 +75,13 @@ def promote_large_baseline(home: Home, feed: Feed) -> None:
             "Dates": pa.array([[]] * rows, pa.list_(pa.date32())),
         }
     )
-    deltalake.write_deltalake(str(home.lake / "baseline" / feed.table), table, mode="overwrite", partition_by=["DayType"])
+    deltalake.write_deltalake(str(instance.lake / "baseline" / feed.table), table, mode="overwrite", partition_by=["DayType"])
 
 
 @contextlib.contextmanager
-def driver(home: Home, script: Path, *arguments: str) -> Iterator[psutil.Process]:
+def driver(instance: Instance, script: Path, *arguments: str) -> Iterator[psutil.Process]:
     """A Spark driver with the settings that the platform gives its streams, stopped at the end."""
-    known = home.environment()
+    known = instance.environment()
     conf = {
         "spark.ui.enabled": "false",
         "spark.driver.memory": "3g",
@@ -87,10 +89,10 @@ def driver(home: Home, script: Path, *arguments: str) -> Iterator[psutil.Process
         "spark.driver.extraJavaOptions": known["SUNDIAL_JAVA_OPTIONS"],
     }
     command = ["spark-submit", "--master", "local[4]", *(part for pair in conf.items() for part in ("--conf", "=".join(pair)))]
-    environment = home.process_environment() | {"PYTHONPATH": str(REPO)}
+    environment = instance.process_environment() | {"PYTHONPATH": str(REPO)}
     # The command is looked up in the benchmark's own environment, so by its full path.
     command[0] = str(Path(sys.prefix) / "bin" / command[0])
-    with (home.logs / f"{script.stem}.log").open("ab") as log:
+    with (instance.logs / f"{script.stem}.log").open("ab") as log:
         started = subprocess.Popen(
             [*command, str(script), *arguments],
             env=environment,
@@ -115,10 +117,9 @@ def wait_for(what: str, holds, seconds: float = 180) -> None:
         time.sleep(0.1)
 
 
-def heartbeat(home: Home, feed: Feed) -> dict:
+def heartbeat(instance: Instance, feed: Feed) -> dict:
     """The scoring driver's last heartbeat; empty before the first."""
-    file = home.streams / f"{feed.name}.score" / "heartbeat.json"
-    return json.loads(file.read_text()) if file.exists() else {}
+    return StreamFolder.of(instance.streams, feed.name, "score").read_heartbeat()
 
 
 def cores() -> str:

@@ -26,11 +26,12 @@ from bench.faults import FAULTS
 from bench.platform import SERVICES, cores, figure, promote_large_baseline, say, wait_for
 from bench.watch import Watch
 from contracts.feeds import Feed, load_feed
-from contracts.run_state import observe
-from sources.topic import encoder
-from stack import lifecycle
-from stack.airflow_api import AirflowApi
-from stack.home import Home
+from sources.producer import encoder
+from stack.instance import Instance
+from stack.parts import lifecycle
+from stack.parts.airflow_api import AirflowApi
+from supervision.files import StreamFolder
+from supervision.status import read_status
 
 FEED = load_feed("service-use")
 REACH = 30.0  # seconds after the part within which the stream is to be back
@@ -40,12 +41,12 @@ BACK_WITHIN = 300.0  # seconds; a fault that is not over by then ends the soak
 class Load:
     """Readings at an even rate from a thread of their own. Number n is of service n % 200, and of its own millisecond today."""
 
-    def __init__(self, home: Home, feed: Feed, rate: int):
+    def __init__(self, instance: Instance, feed: Feed, rate: int):
         self.sent, self.failed = 0, 0
         self._feed, self._rate = feed, rate
         self._midnight = int(time.time() // 86_400 * 86_400_000)
-        self._encoder = encoder(feed, home.registry)
-        options = {"bootstrap.servers": home.kafka, "acks": "all", "enable.idempotence": True, "message.timeout.ms": 300_000}
+        self._encoder = encoder(feed, instance.registry)
+        options = {"bootstrap.servers": instance.kafka, "acks": "all", "enable.idempotence": True, "message.timeout.ms": 300_000}
         self._producer = Producer(options | {"partitioner": "murmur2_random", "linger.ms": 5, "log_level": 0})
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -97,9 +98,9 @@ def now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
 
-def missing_and_unexpected(home: Home, load: Load) -> tuple[int, int]:
+def missing_and_unexpected(instance: Instance, load: Load) -> tuple[int, int]:
     """How many readings sent have no scored record; how many scored records are of none that was sent."""
-    consumer = Consumer({"bootstrap.servers": home.kafka, "group.id": "soak", "enable.auto.commit": False})
+    consumer = Consumer({"bootstrap.servers": instance.kafka, "group.id": "soak", "enable.auto.commit": False})
     ends = [TopicPartition(FEED.scored_topic, p, 0) for p in range(FEED.partitions)]
     last = {p.partition: consumer.get_watermark_offsets(p, timeout=20)[1] for p in ends}
     consumer.assign(ends)
@@ -125,33 +126,33 @@ def main() -> int:
     options = parser.parse_args()
     say(cores())
     with tempfile.TemporaryDirectory(prefix="sundial-soak-") as folder:
-        home = Home(Path(folder)).make(0)
+        instance = Instance(Path(folder)).make(0)
         try:
-            return soak(home, options)
+            return soak(instance, options)
         finally:
-            lifecycle.down(home, say)
+            lifecycle.down(instance, say)
 
 
-def soak(home: Home, options: argparse.Namespace) -> int:
-    lifecycle.up(home, say)
-    promote_large_baseline(home, FEED)
-    AirflowApi(home).unpause("supervise_streams")
-    watch = Watch(home, home.streams / f"{FEED.name}.score", options.rate)
-    wait_for("the stream", lambda: observe(watch.folder).state == "running", 240)
-    load = Load(home, FEED, options.rate)
+def soak(instance: Instance, options: argparse.Namespace) -> int:
+    lifecycle.up(instance, say)
+    promote_large_baseline(instance, FEED)
+    AirflowApi(instance).unpause("supervise_streams")
+    watch = Watch(instance, StreamFolder.of(instance.streams, FEED.name, "score"), options.rate)
+    wait_for("the stream", lambda: read_status(watch.folder).state == "running", 240)
+    load = Load(instance, FEED, options.rate)
     load.start()
     began = now()
     wait_for("a second without a lag", lambda: watch.well(began), 120)
-    backs = under_faults(home, watch, options)
+    backs = under_faults(instance, watch, options)
     load.stop()
     ended = now()
     wait_for("an end without a lag", lambda: watch.well(ended), 120)
     watch.stop()
-    missing, unexpected = missing_and_unexpected(home, load)
+    missing, unexpected = missing_and_unexpected(instance, load)
     for name, times in backs.items():
         after_fault, after_part = zip(*times, strict=True)
-        figure("soak", "sundial", f"back_s_{name}", after_part, "s")
-        figure("soak", "sundial", f"back_after_fault_s_{name}", after_fault, "s")
+        figure("soak", "sundial", f"back_s_{name}", list(after_part), "s")
+        figure("soak", "sundial", f"back_after_fault_s_{name}", list(after_fault), "s")
     figure("soak", "sundial", "events", [load.sent], "readings")
     figure("soak", "sundial", "not_acknowledged", [load.failed], "readings")
     figure("soak", "sundial", "missing", [missing], "readings")
@@ -166,19 +167,19 @@ def soak(home: Home, options: argparse.Namespace) -> int:
     return 1 if missing or unexpected or late else 0
 
 
-def under_faults(home: Home, watch: Watch, options: argparse.Namespace) -> dict[str, list[tuple[float, float]]]:
+def under_faults(instance: Instance, watch: Watch, options: argparse.Namespace) -> dict[str, list[tuple[float, float]]]:
     """By fault, each time that it befell: seconds until the stream was back, from the fault and from when the part was back."""
     backs, end = {}, time.time() + 60 * options.minutes
     for fault in FAULTS * 100:
         struck = time.time()
         if struck + options.every > end:
             break
-        part_back = fault.befall(home, watch.folder)
+        part_back = fault.befall(instance, watch.folder)
         later = now()  # what was measured before tells nothing of the fault
         wait_for(f"the stream after {fault.name}", lambda since=later: watch.well(since), BACK_WITHIN)
         back = time.time()
         backs.setdefault(fault.name, []).append((back - struck, back - part_back))
-        health = json.dumps(observe(watch.folder).heartbeat.get("health"))
+        health = json.dumps(read_status(watch.folder).heartbeat.get("health"))
         say(f"{fault.name}: back {back - struck:.1f} s after it, {back - part_back:.1f} s after the part: {health}")
         time.sleep(max(0.0, struck + options.every - time.time()))
     time.sleep(max(0.0, end - time.time()))

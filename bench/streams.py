@@ -29,7 +29,7 @@ from bench.sundial_queries import QUERIES, SundialQueries
 from bench.systems import System
 from contracts.queries import load_queries
 from contracts.topics import query_topics
-from stack.home import Home
+from stack.instance import Instance
 
 SYSTEMS = {system.name: system for system in (SundialQueries, KafkaStreams)}
 RATES = (25_000, 50_000, 75_000, 100_000, 125_000, 150_000, 200_000, 250_000)
@@ -65,13 +65,13 @@ class Step:
 class Bench:
     """A system at work on one job, and its load."""
 
-    home: Home
+    instance: Instance
     job: Job
     system: System
     load: Load
 
     def out(self) -> int:
-        return sum(last for _, last in ends(self.home, self.job.output))
+        return sum(last for _, last in ends(self.instance, self.job.output))
 
     def step(self, rate: int, seconds: float) -> Step:
         self.load.rate = rate
@@ -101,17 +101,17 @@ class Bench:
         self.load.rate = 0
         self.load.stop()
         wait_for(f"the end of {self.job.name}", lambda: self.system.lag() == 0, CATCH_UP)
-        return self.load.sent - counted(self.home, self.job, self.system.schema)
+        return self.load.sent - counted(self.instance, self.job, self.system.schema)
 
 
 @contextmanager
 def bench(name: str, job: Job, speed: float) -> Iterator[Bench]:
-    with platform(query_topics(load_queries(QUERIES).values())) as home:
-        system = SYSTEMS[name](home, job)
-        load = Load(home.kafka, job, speed, system.schema_id)
+    with platform(query_topics(load_queries(QUERIES).values())) as instance:
+        system = SYSTEMS[name](instance, job)
+        load = Load(instance.kafka, job, speed, system.schema_id)
         try:
             system.start()
-            yield Bench(home, job, system, load)
+            yield Bench(instance, job, system, load)
         finally:
             load.rate = 0
             system.stop()

@@ -12,9 +12,10 @@ from bench.platform import REPO, driver, wait_for
 from bench.systems import System, size
 from contracts import avro
 from contracts.queries import load_application
-from contracts.run_state import observe
-from jobs.backlog import committed
-from stack.home import Home
+from jobs.streams.checkpoint import Checkpoint
+from stack.instance import Instance
+from supervision.files import StreamFolder
+from supervision.status import read_status
 
 QUERIES = REPO / "bench" / "queries"
 
@@ -25,23 +26,23 @@ class SundialQueries(System):
     name = "sundial"
     jobs = ("summaries", "windows", "join")
 
-    def __init__(self, home: Home, job: Job):
-        self._home, self._job = home, job
-        self._folder = home.streams / f"{job.name}.queries"
+    def __init__(self, instance: Instance, job: Job):
+        self._home, self._job = instance, job
+        self._folder = StreamFolder.of(instance.streams, job.name, "queries")
         [self._query] = load_application(job.name, QUERIES).values()
-        newest = SchemaRegistryClient({"url": home.registry}).get_latest_version(avro.subject(job.inputs[0]))
+        newest = SchemaRegistryClient({"url": instance.registry}).get_latest_version(avro.subject(job.inputs[0]))
         self.schema_id = newest.schema_id
         self._running = ExitStack()
         self._process: psutil.Process | None = None
 
     @property
-    def schema(self) -> dict:
+    def schema(self) -> avro.ParsedSchema:
         return avro.parsed(self._query.outputs[0].record)
 
     def start(self) -> None:
         run = driver(self._home, REPO / "jobs" / "run_queries.py", "--application", self._job.name, "--queries", str(QUERIES))
         self._process = self._running.enter_context(run)
-        wait_for("the query", lambda: observe(self._folder).state == "running", 120)
+        wait_for("the query", lambda: read_status(self._folder).state == "running", 120)
 
     def stop(self) -> None:
         self._running.close()
@@ -52,14 +53,14 @@ class SundialQueries(System):
         return self._process
 
     def lag(self) -> int:
-        done = committed(self._checkpoint)
+        done = self._checkpoint.committed()
         came = sum(last for topic in self._job.inputs for _, last in ends(self._home, topic))
         return came - (done or 0)
 
     def state_mb(self) -> float:
-        folder = self._checkpoint / "state"
+        folder = self._checkpoint.state_folder
         return sum(size(Path(where) / file) for where, _, files in os.walk(folder) for file in files) / 1e6
 
     @property
-    def _checkpoint(self) -> Path:
-        return self._folder / "checkpoint" / self._query.name
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(self._folder.checkpoint / self._query.name)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import psutil
 
+from contracts import avro
+
 
 class System(ABC):
     name: str
@@ -15,7 +17,7 @@ class System(ABC):
 
     @property
     @abstractmethod
-    def schema(self) -> dict:
+    def schema(self) -> avro.ParsedSchema:
         """Of what it writes."""
 
     @abstractmethod

@@ -6,13 +6,13 @@ import os
 import threading
 from collections import defaultdict
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 
-from contracts.run_state import instant, observe
-from stack import process
-from stack.home import MARK, Home
+from stack.instance import MARK, Instance
+from stack.parts import process
+from supervision.files import StreamFolder, parse_time
+from supervision.status import read_status
 
 MEMORY_EVERY = 10  # seconds
 DRIVER, STACK = "driver", "stack"
@@ -21,8 +21,8 @@ DRIVER, STACK = "driver", "stack"
 class Watch:
     """Looks each second at the stream's lag, and now and then at the memory of its driver and of the stack's parts."""
 
-    def __init__(self, home: Home, folder: Path, rate: int):
-        self.folder, self.lag_max, self._home, self._few = folder, 0, home, 2 * rate
+    def __init__(self, instance: Instance, folder: StreamFolder, rate: int):
+        self.folder, self.lag_max, self._home, self._few = folder, 0, instance, 2 * rate
         self.megabytes: dict[str, list[float]] = defaultdict(list)  # of each part, of the driver, and of the whole stack
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -37,9 +37,9 @@ class Watch:
 
         A driver that has just begun does not know how long what it found had waited: so no more than two seconds' worth either.
         """
-        seen = observe(self.folder)
+        seen = read_status(self.folder)
         health = seen.heartbeat.get("health", {})
-        measured = instant(health.get("measured_at"))
+        measured = parse_time(health.get("measured_at"))
         known = seen.state == "running" and measured is not None and measured > since
         return known and health["lag_seconds"] < 2 and health["lag_records"] <= self._few
 
@@ -47,7 +47,7 @@ class Watch:
         for second in itertools.count():
             if self._stop.wait(1.0):
                 return
-            seen = observe(self.folder)
+            seen = read_status(self.folder)
             self.lag_max = max(self.lag_max, seen.heartbeat.get("health", {}).get("lag_records", 0))
             if second % MEMORY_EVERY == 0:
                 self._weigh()

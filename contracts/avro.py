@@ -9,8 +9,10 @@ import re
 import struct
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import fastavro
+import fastavro.types
 import yaml
 from pydantic import ValidationError
 
@@ -18,6 +20,8 @@ from contracts.declarations import SCHEMAS, DeclarationError, Declared, Topic
 
 MAGIC = 0
 HEADER = struct.Struct(">bI")
+Schema = dict[str, Any]  # a schema as parsed JSON
+ParsedSchema = fastavro.types.Schema  # ready for fastavro
 
 
 class Level(StrEnum):
@@ -58,8 +62,8 @@ def contract(record: str) -> Contract:
     try:
         return Contract.model_validate(yaml.safe_load(file.read_text()) or {})
     except ValidationError as error:
-        said = [f"{'.'.join(map(str, each['loc'])) or 'declaration'}: {each['msg']}" for each in error.errors()]
-        raise DeclarationError("\n".join(f"schemas/avro/{record}/contract.yaml: {each}" for each in said)) from error
+        mistakes = [f"{'.'.join(map(str, each['loc'])) or 'declaration'}: {each['msg']}" for each in error.errors()]
+        raise DeclarationError("\n".join(f"schemas/avro/{record}/contract.yaml: {each}" for each in mistakes)) from error
     except yaml.YAMLError as error:
         raise DeclarationError(f"schemas/avro/{record}/contract.yaml: not YAML: {' '.join(str(error).split())}") from error
 
@@ -84,17 +88,18 @@ def text(record: str, version: int | None = None) -> str:
     return next(file for file in reversed(versions(record)) if version in (None, number(file))).read_text()
 
 
-def latest(record: str) -> dict:
+def latest(record: str) -> Schema:
     """The newest version of a record's schema, as parsed JSON."""
-    return json.loads(text(record))
+    found: Schema = json.loads(text(record))
+    return found
 
 
-def schema(record: str, version: int | None = None) -> dict:
+def schema(record: str, version: int | None = None) -> Schema:
     """A version of a record's schema, as parsed JSON; the newest if none is named."""
     return latest(record) if version is None else json.loads(text(record, version))
 
 
-def parsed(record: str):
+def parsed(record: str) -> ParsedSchema:
     """The newest version of a record's schema, ready for fastavro."""
     return fastavro.parse_schema(latest(record))
 
@@ -112,5 +117,5 @@ def key_subject(topic: str) -> str:
 def subjects(topic: Topic) -> dict[str, str]:
     """The Avro record that each subject of a topic holds. Dead letters are the original bytes, without a schema; so is JSON."""
     record = topic.record if topic.encoding == "avro" else None
-    held = {subject(topic.name): record, key_subject(topic.name): topic.key_record}
-    return {name: record for name, record in held.items() if record}
+    records = {subject(topic.name): record, key_subject(topic.name): topic.key_record}
+    return {name: record for name, record in records.items() if record}

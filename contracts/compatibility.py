@@ -8,6 +8,7 @@ fault and why. One rule is stricter than Avro's: where both versions say what a 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from avro.compatibility import (
     ReaderWriterCompatibilityChecker,
@@ -15,7 +16,7 @@ from avro.compatibility import (
     lookup_writer_field,
     schema_name_equals,
 )
-from avro.schema import Schema, parse
+from avro.schema import Field, Schema, parse
 
 from contracts.avro import Level
 
@@ -25,7 +26,7 @@ class Version:
     """A schema and what to call it."""
 
     name: str
-    schema: dict
+    schema: dict[str, Any]
 
     @property
     def parsed(self) -> Schema:
@@ -64,7 +65,7 @@ def obstacles(reader: Version, writer: Version) -> list[Obstacle]:
     ]
 
 
-def _between(reader: Schema, writer: Schema, path: str, seen: set) -> Iterator[tuple[str, str]]:
+def _between(reader: Schema, writer: Schema, path: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, str]]:
     for branch in _branches(writer):
         counterpart = _counterpart(reader, branch)
         if counterpart is None:
@@ -81,12 +82,12 @@ def _between(reader: Schema, writer: Schema, path: str, seen: set) -> Iterator[t
             yield from _between(counterpart.values, branch.values, f"{path}{{}}", seen)
 
 
-def _fields(reader: Schema, writer: Schema, path: str, seen: set) -> Iterator[tuple[str, str]]:
+def _fields(reader: Schema, writer: Schema, path: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, str]]:
     for field in reader.fields:
         at = f"{path}.{field.name}".lstrip(".")
-        theirs = lookup_writer_field(writer, field)
-        if theirs is not None:
-            yield from _between(field.type, theirs.type, at, seen)
+        written = lookup_writer_field(writer, field)
+        if written is not None:
+            yield from _between(field.type, written.type, at, seen)
         elif not field.has_default:
             yield at, "{reader} need it (it has no default there), and {writer} have none"
 
@@ -104,12 +105,15 @@ def _leaf(reader: Schema, writer: Schema, path: str, hold: str) -> Iterator[tupl
     if verdict.compatibility is SchemaCompatibilityType.compatible:
         unlike = [_logical(branch) for branch in _branches(reader) if branch.type == writer.type]
         if _logical(writer) and unlike and unlike[0] and unlike[0] != _logical(writer):
-            yield path, f"{{writer}} {hold} {said(writer)}, which {{reader}} take for {said(reader)}: Avro does not convert"
+            yield (
+                path,
+                f"{{writer}} {hold} {type_name(writer)}, which {{reader}} take for {type_name(reader)}: Avro does not convert",
+            )
     elif reader.type == writer.type == "enum" and schema_name_equals(reader, writer):
         unknown = ", ".join(symbol for symbol in writer.symbols if symbol not in reader.symbols)
         yield path, f"{{writer}} may hold {unknown}, which {{reader}} do not know and have no default for"
     else:
-        yield path, f"{{writer}} {hold} {said(writer)}, {{reader}} take {said(reader)}"
+        yield path, f"{{writer}} {hold} {type_name(writer)}, {{reader}} take {type_name(reader)}"
 
 
 def changes(old: Version, new: Version) -> list[tuple[str, str]]:
@@ -121,22 +125,22 @@ def _changes(old: Schema, new: Schema, path: str) -> Iterator[tuple[str, str]]:
     inner = _nested(old, new)
     if not inner:
         if _shape(old) != _shape(new):
-            yield path, f"{said(old)} → {said(new)}, {_way(old, new)}"
+            yield path, f"{type_name(old)} → {type_name(new)}, {_way(old, new)}"
         return
     old, new = inner
     before, kept = old.fields_dict, set()
     for field in new.fields:
         at = f"{path}.{field.name}".lstrip(".")
-        theirs = lookup_writer_field(old, field)
-        if theirs is None:
+        earlier_field = lookup_writer_field(old, field)
+        if earlier_field is None:
             yield at, f"added, default {json.dumps(field.default)}" if field.has_default else "added without a default"
             continue
-        kept.add(theirs.name)
-        if theirs.name != field.name:
-            yield at, f"renamed from {theirs.name} by an alias: readers of old records find it, old readers do not"
-        yield from _changes(theirs.type, field.type, at)
-        if (theirs.has_default, theirs.default) != (field.has_default, field.default):
-            yield at, f"{_default(theirs)} → {_default(field)}"
+        kept.add(earlier_field.name)
+        if earlier_field.name != field.name:
+            yield at, f"renamed from {earlier_field.name} by an alias: readers of old records find it, old readers do not"
+        yield from _changes(earlier_field.type, field.type, at)
+        if (earlier_field.has_default, earlier_field.default) != (field.has_default, field.default):
+            yield at, f"{_default(earlier_field)} → {_default(field)}"
     for name, field in before.items():
         if name not in kept:
             yield f"{path}.{name}".lstrip("."), f"removed; it had {'a' if field.has_default else 'no'} default"
@@ -156,7 +160,7 @@ def _way(old: Schema, new: Schema) -> str:
     return {(True, False): "widened", (False, True): "narrowed", (True, True): "each reads the other"}.get(readable, "changed")
 
 
-def _default(field) -> str:
+def _default(field: Field) -> str:
     return f"default {json.dumps(field.default)}" if field.has_default else "no default"
 
 
@@ -165,7 +169,7 @@ def _branches(schema: Schema) -> list[Schema]:
 
 
 def _logical(schema: Schema) -> str:
-    """What a number or string stands for; empty where nothing is said."""
+    """What a number or string stands for; empty where the schema does not say."""
     detail = [str(schema.props[name]) for name in ("precision", "scale") if name in schema.props]
     return " ".join([schema.props.get("logicalType", ""), *detail]) if "logicalType" in schema.props else ""
 
@@ -175,18 +179,18 @@ def _shape(schema: Schema) -> str:
     return json.dumps(_undocumented(schema.to_json()), sort_keys=True)
 
 
-def _undocumented(part):
+def _undocumented(part: Any) -> Any:
     if isinstance(part, list):
         return [_undocumented(each) for each in part]
     return {name: _undocumented(value) for name, value in part.items() if name != "doc"} if isinstance(part, dict) else part
 
 
-def said(schema: Schema) -> str:
+def type_name(schema: Schema) -> str:
     """A type in words."""
     if schema.type == "union":
-        return " or ".join(said(branch) for branch in schema.schemas)
+        return " or ".join(type_name(branch) for branch in schema.schemas)
     if schema.type in ("array", "map"):
-        return f"{schema.type} of {said(schema.items if schema.type == 'array' else schema.values)}"
+        return f"{schema.type} of {type_name(schema.items if schema.type == 'array' else schema.values)}"
     if schema.type in ("record", "enum", "fixed"):
         more = {"enum": lambda: f" ({', '.join(schema.symbols)})", "fixed": lambda: f" of {schema.size} bytes"}
         return f"{schema.type} {schema.name}{more.get(schema.type, str)()}"

@@ -4,7 +4,7 @@ import datetime as dt
 import zoneinfo
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 import holidays as holiday_calendars
 from pydantic import Field, field_validator, model_validator
@@ -39,7 +39,7 @@ class Rule(Declared):
     minimum: Annotated[float, Field(ge=0)] | None = None  # max(Value, Expected) >= minimum
 
     @model_validator(mode="after")
-    def _not_all_off(self):
+    def _not_all_off(self) -> Self:
         if self.percent is None and self.spread is None:
             raise ValueError("percent and spread are both off: every reading would be anomalous")
         return self
@@ -66,7 +66,7 @@ class Holidays(Declared):
     subdivision: str | None = None
 
     @model_validator(mode="after")
-    def _known(self):
+    def _known(self) -> Self:
         known = holiday_calendars.list_supported_countries(include_aliases=True)
         if self.country not in known:
             raise ValueError(f"no holiday calendar for country {self.country!r}")
@@ -80,7 +80,7 @@ class Feed(Declaration):
 
     description: str
     record: AvroName  # the value's contract: schemas/avro/<record>/v<N>.avsc
-    access_log: AccessLog | None = None  # where its readings are counted from; null: somebody sends them
+    access_log: AccessLog | None = None  # where its readings are counted from; null: producers send them
     key: AvroName = "ServiceName"  # what the topic's key (UTF-8 text) names
     time: AvroName = "Timestamp"  # field of the record: start of the interval
     value: AvroName = "Value"  # field of the record: the reading
@@ -103,7 +103,7 @@ class Feed(Declaration):
         return value
 
     @model_validator(mode="after")
-    def _day_is_whole(self):
+    def _day_is_whole(self) -> Self:
         if SECONDS_PER_DAY % self.interval_seconds:
             raise ValueError(f"interval_seconds {self.interval_seconds} does not divide a day")
         if self.spread_window_seconds % self.interval_seconds or SECONDS_PER_DAY % self.spread_window_seconds:
@@ -114,7 +114,7 @@ class Feed(Declaration):
         return self
 
     @model_validator(mode="after")
-    def _counted_intervals(self):
+    def _counted_intervals(self) -> Self:
         if self.access_log and COUNTED_WITHIN % self.interval_seconds:
             raise ValueError(
                 f"interval_seconds {self.interval_seconds} of an access log does not divide {COUNTED_WITHIN}: "

@@ -1,7 +1,7 @@
 """How Sundial's Kafka clients prove who they are, and make the broker prove itself: SUNDIAL_KAFKA_USER, _PASSWORD and _CA.
 
 None of them: plain text, for a broker on the same machine. The CA alone: TLS. All three: TLS, and SCRAM-SHA-512 within it. A user
-without a CA is an error, as whoever answers at the broker's address could then take part in the proof.
+without a CA is an error: any process at the broker's address could then take part in the proof.
 """
 
 import os

@@ -9,11 +9,11 @@ of tables alone a query gets the keys that change.
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from contracts import access_logs, avro
+from contracts import access_log_queries, access_logs, avro
 from contracts.declarations import SCHEMAS, Declaration, DeclarationError, Name, Topic, load, no_contract
 from contracts.feeds import FEEDS, load_feeds
 from contracts.query_io import LINE, ORIGIN, ROW_DELETED, ROW_OFFSET, ROW_TIME, Duration, Input, Output
@@ -41,7 +41,7 @@ class Query(Declaration):
     inputs: Annotated[dict[Identifier, Input], Field(min_length=1)]
     sql: Select | None = None
     transform: Identifier | None = None  # function of that name in jobs/transforms/queries/<transform>.py
-    # Of the function, by name, whatever YAML can say; of the SQL text, as :name, one value each.
+    # Of the function, by name, any YAML value; of the SQL text, as :name, one value each.
     parameters: dict[Identifier, JsonValue] = Field(default_factory=dict)
     outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
     mode: Literal["append", "update"] = "append"  # update: a window's row is written with each change, not once it is over
@@ -51,10 +51,10 @@ class Query(Declaration):
     # At least once: what a batch that was interrupted had written is written again. Exactly once: readers of what is committed
     # see each batch once, and whole.
     delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
-    acks: Literal["all", 1, 0] = "all"  # brokers that confirm a record: all in sync, the leader, or nobody
+    acks: Literal["all", 1, 0] = "all"  # brokers that confirm a record: all in sync, the leader, or none
 
     @model_validator(mode="after")
-    def _says_one_thing(self):
+    def _says_one_thing(self) -> Self:
         if (self.sql is None) == (self.transform is None):
             raise ValueError("exactly one of sql and transform must be given")
         if self.sql and (several := [name for name, value in self.parameters.items() if isinstance(value, list | dict)]):
@@ -70,17 +70,18 @@ class Query(Declaration):
             keys = {each.key for each in self.inputs.values()}
             if len(keys) > 1:
                 raise ValueError("tables alone are joined by their keys: all must have the same key, column and record")
-            if (column := next(iter(keys)).column).lower() in self.inputs:
+            column = next(key.column for key in keys if key)  # a table without a key is refused where it is declared
+            if column.lower() in self.inputs:
                 raise ValueError(f"tables alone are columns of {CHANGES}, as their key is: {column} can't be the name of both")
             if self.mode != "update":
-                raise ValueError("tables alone go with mode: update, as a row is told whenever it changes")
+                raise ValueError("tables alone go with mode: update, as a row is emitted whenever it changes")
         if self.exactly_once and self.acks != "all":
             raise ValueError("delivery: exactly-once goes with acks: all, and with no other")
         return self
 
     @property
     def repaired(self) -> bool:
-        """Whether a job writes rows anew for which something came too late: see `jobs/repair_summaries.py`."""
+        """Whether a job writes rows again for which something came too late: see `jobs/repair_summaries.py`."""
         return self.transform in ("metric_summaries", "metric_rollups")
 
     @property
@@ -96,15 +97,15 @@ class Query(Declaration):
     def unmet(self) -> Iterator[str]:
         for alias, each in self.inputs.items():
             yield from no_contract(f"inputs.{alias}.record", each.record)
-            yield from no_contract(f"inputs.{alias}.key.record", each.key and each.key.record)
+            yield from no_contract(f"inputs.{alias}.key.record", each.key.record if each.key else None)
             own = [ROW_TIME, ROW_OFFSET, *([ROW_DELETED] if each.is_table else []), ORIGIN]
             columns = [*_fields(each), *([each.key.column] if each.key else []), *own]
             for column, times in Counter(column.lower() for column in columns).items():
                 if times > 1:
                     yield f"inputs.{alias}: two columns are named {column!r} (fields, key, {', '.join(own)})"
-        for number, each in enumerate(self.outputs):
-            yield from no_contract(f"outputs.{number}.record", each.record)
-            yield from no_contract(f"outputs.{number}.version", each.version and each.record, each.version)
+        for number, output in enumerate(self.outputs):
+            yield from no_contract(f"outputs.{number}.record", output.record)
+            yield from no_contract(f"outputs.{number}.version", output.record if output.version else None, output.version)
         if self.transform and not (TRANSFORMS / f"{self.transform}.py").exists():
             yield f"transform: no jobs/transforms/queries/{self.transform}.py"
 
@@ -119,7 +120,7 @@ class Query(Declaration):
 
 
 def _fields(source: Input) -> list[str]:
-    """Of the contract; none where there is no such contract, which is said elsewhere."""
+    """Of the contract; none where there is no such contract, which `unmet` reports."""
     if source.record is None:
         return list(access_logs.COLUMNS) if source.encoding == "access-log" else [LINE]
     try:
@@ -132,7 +133,7 @@ def load_queries(folder: Path = QUERIES) -> dict[str, Query]:
     """Every declared query by name, and those that follow from feeds of access logs in the folder `feeds` beside it. Raises
     DeclarationError listing all mistakes of all files."""
     found, feeds = load(folder, Query), folder.parent / FEEDS.name
-    for declared in access_logs.queries(load_feeds(feeds).values() if feeds.is_dir() else ()):
+    for declared in access_log_queries.declared_queries(load_feeds(feeds).values() if feeds.is_dir() else ()):
         if declared["name"] in found:
             raise DeclarationError(f"{declared['name']}.yaml: name: is that of the query of an access log, which feeds declare")
         found[declared["name"]] = Query.model_validate(declared)

@@ -1,6 +1,6 @@
 """What a stream query reads and writes: topics as rows."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -18,8 +18,8 @@ RetentionDays = Annotated[int, Field(ge=1)] | Literal["forever"]
 Expression = Annotated[str, Field(min_length=1, max_length=2000)]
 
 
-def days(retention: int | str) -> int | None:
-    """As a topic is told it."""
+def days(retention: int | Literal["forever"]) -> int | None:
+    """For the topic's configuration; None: for ever."""
     return None if retention == "forever" else retention
 
 
@@ -49,7 +49,7 @@ class Input(Declared):
     compacted: bool | None = None  # such a topic keeps the last record of each key, and is a table; default false
 
     @model_validator(mode="after")
-    def _timed(self):
+    def _timed(self) -> Self:
         if (self.time == "event") != (self.timestamp is not None):
             raise ValueError("timestamp goes with time: event, and with no other")
         if (self.encoding in LINES) == (self.record is not None):
@@ -68,7 +68,7 @@ class Input(Declared):
 
     @property
     def declared_topic(self) -> Topic:
-        """What is asked for if nobody else declares the topic."""
+        """The topic as this input needs it, if nothing else declares it."""
         key_record = self.key.record if self.key else None
         kept = days(self.retention_days or ("forever" if self.is_table else 7))
         partitions, compacted = self.partitions or 2, self.is_table if self.compacted is None else self.compacted
@@ -90,7 +90,7 @@ class Output(Declared):
     retention_days: RetentionDays = 7
 
     @model_validator(mode="after")
-    def _deletes_from_a_table(self):
+    def _deletes_from_a_table(self) -> Self:
         if self.delete and not self.compacted:
             raise ValueError(
                 "delete goes with compacted: true, as only a table's readers drop a key for a record without a value"

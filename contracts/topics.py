@@ -28,11 +28,11 @@ def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list
     """The topics that queries write and read, with their dead letters, but for those that others (the feeds) declare; and that of
     the commits, where a query is delivered exactly once.
 
-    A topic belongs to who writes it; one that no declaration writes, to all that read it. Raises DeclarationError where two
-    declarations of one topic say different things.
+    A topic belongs to the declaration that writes it; one that no declaration writes, to all that read it. Raises
+    DeclarationError where two declarations of one topic say different things.
     """
-    queries, theirs, mistakes = list(queries), {topic.name: topic for topic in others}, []
-    owned = theirs | ({COMMITS.name: COMMITS} if any(query.exactly_once for query in queries) else {})
+    queries, of_others, mistakes = list(queries), {topic.name: topic for topic in others}, []
+    owned = of_others | ({COMMITS.name: COMMITS} if any(query.exactly_once for query in queries) else {})
     for query in queries:
         for topic in (each.declared_topic for each in query.outputs):
             if owned.setdefault(topic.name, topic) is not topic:
@@ -41,8 +41,8 @@ def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list
     for query in queries:
         for alias, each in query.inputs.items():
             wanted, known = each.declared_topic, found.setdefault(each.topic, each.declared_topic)
-            said = (each.partitions, each.retention_days, each.compacted)
-            if each.topic in owned and said != (None, None, None):
+            declared = (each.partitions, each.retention_days, each.compacted)
+            if each.topic in owned and declared != (None, None, None):
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic}'s writer declares its size and what it keeps")
             elif (known.record, known.key_record) != (wanted.record, wanted.key_record):
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: another declaration gives {each.topic} another contract")
@@ -55,6 +55,8 @@ def query_topics(queries: Iterable[Query], others: Iterable[Topic] = ()) -> list
                 mistakes.append(f"{query.name}.yaml: inputs.{alias}: {each.topic} loses keys, so it is no table; {remedy}")
     if mistakes:
         raise DeclarationError("\n".join(mistakes))
-    for name in [each.topic for query in queries for each in (*query.inputs.values(), *query.outputs)]:
-        found.setdefault(dead_letter_topic(name), dead_letters(name, found[name].retention_days))
-    return [topic for name, topic in found.items() if name not in theirs]
+    for query in queries:
+        read, written = [each.topic for each in query.inputs.values()], [each.topic for each in query.outputs]
+        for name in (*read, *written):
+            found.setdefault(dead_letter_topic(name), dead_letters(name, found[name].retention_days))
+    return [topic for name, topic in found.items() if name not in of_others]

@@ -1,7 +1,7 @@
-"""Telling people what Airflow can't mend by itself: one message to the webhook that SUNDIAL_ALERT_WEBHOOK names.
+"""Alerts about what Airflow cannot fix by itself: one message to the webhook in SUNDIAL_ALERT_WEBHOOK.
 
-The body is `{"text": ...}`, as Slack, Mattermost and most relays take it. The address is a secret, as whoever has it can post.
-Where none is set, the message goes to the log alone.
+The body is `{"text": ...}`, which Slack, Mattermost and most relays accept. The address is a secret, because anyone who has it
+can post. If it is not set, the message goes to the log only.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ log = logging.getLogger(__name__)
 
 
 class Alert(BaseNotifier):
-    """An alert as a notifier: for failure callbacks, deadlines and questions to people.
+    """An alert as a notifier: for failure callbacks, deadlines and approvals.
 
-    :param summary: what happened and what to do, one line; templated where Airflow gives a context.
+    :param summary: what happened and what to do, in one line; templated if Airflow passes a context.
     """
 
     template_fields = ("summary",)
@@ -36,10 +36,10 @@ class Alert(BaseNotifier):
 
 
 def tell(text: str) -> bool:
-    """Post the text, tried three times; whether somebody was told. An alert that can't be sent breaks nothing but is logged."""
+    """Post the text, with three tries; returns whether it was sent. An alert that cannot be sent is logged and raises nothing."""
     url = os.environ.get(WEBHOOK)
     if not url:
-        log.warning("ALERT (%s is not set, so nobody is told): %s", WEBHOOK, text)
+        log.warning("ALERT (%s is not set, so no message is sent): %s", WEBHOOK, text)
         return False
     try:
         _post(url, text)

@@ -1,4 +1,4 @@
-"""A person's word on a candidate that the gate refused."""
+"""A person's decision on a candidate that the gate refused."""
 
 import datetime as dt
 
@@ -16,15 +16,15 @@ REASON = Param(
     type="string",
     maxLength=500,
     title="Reason",
-    description="Why. Of an approval it is kept in the baseline's history, else in the task's log.",
+    description="Stored in the baseline's history if you approve, otherwise in the task's log.",
 )
 
 
 class CandidateApproval(ApprovalOperator):
-    """Asks whether a refused candidate is to be promoted nevertheless, and why; skipped where the gate refused nothing.
+    """Asks whether to promote a refused candidate nevertheless, and why. Skipped if the gate refused nothing.
 
-    Give it the Param `reason` (REASON). Approved, it returns who approved and the reason (`responded_by_user`, `params_input`).
-    Rejected or not answered within `response_timeout`, it fails, and with it the run.
+    Needs the Param `reason` (REASON). If approved, it returns who approved and the reason (`responded_by_user`, `params_input`).
+    If rejected, or not answered within `response_timeout`, it fails, and so does the run.
     """
 
     operator_extra_links = (GateReport(),)
@@ -41,7 +41,7 @@ class CandidateApproval(ApprovalOperator):
             raise AirflowSkipException("the gate refused nothing in this run")
         if newer := superseded(feed, refused):
             raise AirflowFailException(
-                f"nothing to approve: the baseline in force is as of {newer}, this candidate of an earlier night"
+                f"nothing to approve: the baseline in force is as of {newer}, and this candidate is of an earlier night"
             )
         self.body = question(feed, context["run_id"], refused)
         return super().execute(context)
@@ -69,7 +69,7 @@ def question(feed: Feed, run_id: str, refused: Refusal) -> str:
 
 
 def _seen_at(feed: Feed, as_of: dt.date, row: dict) -> str:
-    """Where a row at fault is of a service, a link to its chart on the newest day of that kind (Markdown)."""
+    """For a failing row of a service, a link to its chart on the newest day of that day type (Markdown)."""
     service = row.get("ServiceName")
     if not service:
         return ""
@@ -81,12 +81,12 @@ def _seen_at(feed: Feed, as_of: dt.date, row: dict) -> str:
 
 
 def approved_by(ti, task_id: str) -> str:
-    """The options of promote_baseline that say who approved; nothing where nobody was asked."""
+    """The option of promote_baseline that says who approved; empty if no approval was needed."""
     answer = ti.xcom_pull(task_ids=task_id)
     return f"--approved-by={answer['responded_by_user']['name']}" if answer else ""
 
 
 def reason(ti, task_id: str) -> str:
-    """The option of promote_baseline that says why."""
+    """The option of promote_baseline that says why; empty if no approval was needed."""
     answer = ti.xcom_pull(task_ids=task_id)
     return f"--reason={' '.join(answer['params_input']['reason'].split())}" if answer else ""

@@ -1,13 +1,14 @@
 """
 # Archive history
 
-Every hour: what came into the feed's topic since the last time becomes rows of `history/<feed>`. The night archives too, so this
-DAG is for feeds whose late readings should not wait for it: where it meets some, `late` names their dates, and the asset
-`late.<feed>` starts `repair_history.<feed>`, which brings the baseline up to date.
+Runs every hour and writes new readings of the feed's topic to `history/<feed>`. `nightly_baseline.<feed>` archives too,
+so you need this DAG only if late readings should not wait for the night. If the run finds late readings, the task
+`late` names their dates, and the asset `late.<feed>` starts `repair_history.<feed>`, which updates the baseline.
 
 ## When it fails
-- **`archive` is red:** broker or registry can't be reached; the last line of the log says which. *Clear* it when the cause is
-  gone, or let the next hour do it: nothing is lost while the topic's retention lasts.
+
+- **`archive` is red:** the broker or the registry cannot be reached; the last line of the log says which. *Clear* the
+  task when the cause is fixed, or wait for the next hour. Nothing is lost while the topic's retention lasts.
 """
 
 import datetime as dt

@@ -1,19 +1,21 @@
 """
 # Bootstrap a feed
 
-A capture of the past, CSV or Parquet, becomes the feed's history and its first baseline, so that scoring need not wait for
-weeks of live readings. Everything wrong with the capture is listed at once, and nothing of it is loaded then. `docs/bootstrap.md`
-says what is checked.
+Loads a capture of the past (CSV or Parquet) as the feed's history and builds the first baseline, so that scoring need
+not wait for weeks of live readings. All mistakes in the capture are listed at once; if there are any, nothing is
+loaded. `docs/bootstrap.md` lists the checks.
 
 ## Run it by hand
-*Trigger* with the path of the capture, as the machine that runs Spark sees it, and the columns where they are not named as in the
-feed. The baseline is built as of the day after history's last date, at most of today, unless `as_of` says otherwise; then the
-gate decides.
+
+*Trigger* it with the path of the capture, as seen by the machine that runs Spark. Name the columns if their names
+differ from the feed's. The baseline is built as of the day after the last date in history, but not later than today;
+`as_of` sets another date. The gate then decides.
 
 ## When it fails
-- **`bootstrap` is red:** its log lists every mistake of the capture and what to do. History is as it was.
-- **`check_baseline` is red:** the history is loaded, but too short or too thin for a baseline that the gate lets pass: `approve`
-  waits for you, as `nightly_baseline.<feed>` explains.
+
+- **`bootstrap` is red:** its log lists every mistake of the capture and what to do. The history is unchanged.
+- **`check_baseline` is red:** the history is loaded, but it is too short or has too few readings to pass the gate.
+  `approve` waits for your decision; see the runbook of `nightly_baseline.<feed>`.
 """
 
 import datetime as dt
@@ -31,11 +33,11 @@ def optional(title: str, description: str, **schema) -> Param:
 
 PARAMS = {
     "path": Param(type="string", minLength=1, maxLength=1000, title="Path", description="File or folder of the capture."),
-    "service": optional("Service", "The one service that the capture is of. Empty: a column names it."),
-    "service_column": optional("Service column", "Column that names the service. Empty: as the feed's key."),
-    "time_column": optional("Time column", "Column of the time. Empty: as the feed's time."),
-    "value_column": optional("Value column", "Column of the value. Empty: as the feed's value."),
-    "timezone": optional("Time zone", "Whose wall clock times without an offset are of. Empty: the feed's time zone."),
+    "service": optional("Service", "The service of all rows. Empty: a column names it."),
+    "service_column": optional("Service column", "Column of the service. Empty: the feed's key."),
+    "time_column": optional("Time column", "Column of the time. Empty: the feed's time."),
+    "value_column": optional("Value column", "Column of the value. Empty: the feed's value."),
+    "timezone": optional("Time zone", "Time zone of times without an offset. Empty: the feed's time zone."),
     "time_unit": Param(
         None,
         type=["string", "null"],
@@ -43,7 +45,7 @@ PARAMS = {
         title="Time unit",
         description="Unit of times that are numbers since 1970-01-01 UTC.",
     ),
-    "as_of": optional("As of", "Date of the baseline (YYYY-MM-DD). Empty: the day after history's last.", format="date"),
+    "as_of": optional("As of", "Date of the baseline (YYYY-MM-DD). Empty: the day after the last in history.", format="date"),
 }
 OPTIONS = [name for name in PARAMS if name not in ("path", "as_of")]
 

@@ -1,4 +1,4 @@
-"""What the batch DAGs have in common, most of them one of each kind per declared feed; and a candidate's way to promotion."""
+"""What the batch DAGs have in common (most exist once per declared feed), and the tasks from a candidate to its promotion."""
 
 import datetime as dt
 import re
@@ -21,7 +21,7 @@ MINUTE = dt.timedelta(minutes=1)
 
 
 def batch_dag(dag_id: str, zone: dt.tzinfo, doc_md: str, tags: list[str], **dag) -> DAG:
-    """A DAG of jobs: one run at a time, jobs that are tried again, `local_date` by that zone's clock."""
+    """A DAG of jobs: one run at a time, tasks with retries, and the filter `local_date` for the date in that zone."""
     return DAG(
         dag_id=dag_id,
         start_date=dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
@@ -31,7 +31,7 @@ def batch_dag(dag_id: str, zone: dt.tzinfo, doc_md: str, tags: list[str], **dag)
             "owner": "sundial",
             "retries": 2,
             "retry_delay": dt.timedelta(seconds=30),
-            # The further a run is, the sooner its next task gets a slot: a night's promotion goes before another's archiving.
+            # The further a run is, the sooner its next task gets a slot: one night's promotion goes before another's archiving.
             "weight_rule": "upstream",
             "pre_execute": refuse_what_makes_no_sense,
         },
@@ -43,15 +43,15 @@ def batch_dag(dag_id: str, zone: dt.tzinfo, doc_md: str, tags: list[str], **dag)
 
 
 def feed_dag(kind: str, feed: Feed, doc_md: str, tags: list[str], **dag) -> DAG:
-    """The batch DAG `<kind>.<feed>`, on the feed's own clock."""
+    """The batch DAG `<kind>.<feed>`, in the feed's time zone."""
     macros = {"approved_by": approved_by, "reason": reason, "day_after_history": lambda: day_after_history(feed)}
     return batch_dag(f"{kind}.{feed.name}", feed.zone, doc_md, [kind, feed.name, *tags], user_defined_macros=macros, **dag)
 
 
 def refuse_what_makes_no_sense(context) -> None:
-    """Before a run's first task, for what Airflow itself lets pass: the run would do what nobody asked for, or fail late.
+    """Runs before a run's first task and refuses input that Airflow accepts: the run would do something else, or fail late.
 
-    A run's conf may hold anything, so a misspelt Param would be ignored. A partition key need only look like a date.
+    A run's conf may have any fields, so a misspelt Param would be ignored. A partition key may be any text.
     """
     if context["task"].upstream_task_ids:
         return
@@ -67,17 +67,15 @@ def refuse_what_makes_no_sense(context) -> None:
 
 def told_on_failure(kind: str, feed: Feed) -> Alert:
     """For a run's failure callback."""
-    return Alert(
-        f"{kind}.{feed.name} has failed; the baseline in force goes on. Its task logs say why, the DAG's docs what to do."
-    )
+    return Alert(f"{kind}.{feed.name} has failed; the baseline in force stays. The task logs say why, the DAG's docs what to do.")
 
 
 def promoted_or_skipped(feed: Feed) -> Afterwards:
-    """A candidate of an earlier night than the baseline in force stays one, and no green task says otherwise."""
+    """Skips the task if the run promoted nothing, because its candidate is of an earlier night than the baseline in force."""
 
     def look(context) -> None:
         if not promoted(feed, context["run_id"]):
-            raise AirflowSkipException("the baseline in force is as of a later night; this candidate stays one")
+            raise AirflowSkipException("the baseline in force is as of a later night, so this candidate is not promoted")
 
     return look
 
@@ -94,8 +92,8 @@ def archive(feed: Feed) -> SparkJob:
 def build_check_promote(feed: Feed, *build_options: str) -> SparkJob:
     """The chain from history to the baseline in force; returns its first task.
 
-    A candidate that the gate refuses makes `check_baseline` fail; then, and only then, `approve` asks a person. One success is
-    enough for `promote_baseline`: the gate's or the person's. The job itself holds that against the gate's kept results.
+    A candidate that the gate refuses makes `check_baseline` fail; only then `approve` asks a person. One success is enough for
+    `promote_baseline`: the gate's or the person's. The job itself checks that against the gate's stored results.
     """
     history, candidate, baseline = (asset(name, feed) for name in ("history", "baseline_candidate", "baseline"))
     build = spark_job(
@@ -121,7 +119,9 @@ def build_check_promote(feed: Feed, *build_options: str) -> SparkJob:
         feed=feed,
         params={"reason": REASON},
         notifiers=[
-            Alert(f"The gate refused a baseline candidate of {feed.name}: Required Actions in Airflow wait for an answer.")
+            Alert(
+                f"The gate refused a baseline candidate of {feed.name}: approve or reject it in Airflow, under Required Actions."
+            )
         ],
         response_timeout=ANSWER_WITHIN,
         trigger_rule="one_failed",

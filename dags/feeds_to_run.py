@@ -1,4 +1,4 @@
-"""Which feeds a run works on: its Param `feeds`, or else the installation's Variable `sundial_feeds`, or else service-use."""
+"""The feeds of a run: from its Param `feeds`, else from the installation's Variable `sundial_feeds`, else service-use."""
 
 from airflow.sdk import Param, Variable, task
 from airflow.sdk.exceptions import AirflowFailException
@@ -21,7 +21,7 @@ FEEDS = Param(
 
 
 def chosen(wanted: list[str] | None, installed: list[str] | None) -> list[str]:
-    """The feeds to work on, in order. Raises ValueError naming those that no file declares."""
+    """The feeds to work on, in order. Raises ValueError with those that no file declares."""
     feeds = wanted or installed or DEFAULT
     if not isinstance(feeds, list) or not all(isinstance(feed, str) for feed in feeds):
         raise ValueError(f"Variable {VARIABLE} must be a JSON list of feed names, is {feeds!r}")
@@ -33,7 +33,7 @@ def chosen(wanted: list[str] | None, installed: list[str] | None) -> list[str]:
 
 @task(task_id="feeds")
 def feeds_to_run(params: dict) -> list[str]:
-    """One mapped task, or chain of tasks, follows for each."""
+    """The feeds; each gets a mapped task or chain of tasks."""
     try:
         return chosen(params["feeds"], Variable.get(VARIABLE, default=None, deserialize_json=True))
     except ValueError as error:

@@ -1,10 +1,11 @@
-"""What the lake's tables say of a run, read from their logs: the gate's verdict, and the dates for which late readings came."""
+"""What the logs of the lake's tables say about a run: the gate's result, and the dates with late readings."""
 
 import datetime as dt
 import json
 import os
 from dataclasses import dataclass
 
+from contracts.baseline_log import BaselineLog, baseline_log
 from contracts.feeds import Feed
 
 
@@ -18,7 +19,7 @@ class Refusal:
 
 
 def refusal(feed: Feed, run_id: str) -> Refusal | None:
-    """The gate's refusal in that run; None where it judged nothing, or passed the candidate."""
+    """The gate's refusal in that run; None if it checked nothing, or the candidate passed."""
     table = _table("gate_results")
     if table is None:
         return None
@@ -34,27 +35,32 @@ def refusal(feed: Feed, run_id: str) -> Refusal | None:
 
 
 def late_dates(feed: Feed, run_id: str) -> list[str]:
-    """The dates, ascending, for which that run's archiving met late readings."""
+    """The dates, ascending, for which that run archived late readings."""
     notes = (note for _, note in _notes(f"history/{feed.table}") if note.get("run_id") == run_id)
     return sorted({date for note in notes for date in note.get("late", [])})
 
 
 def day_after_history(feed: Feed) -> str:
-    """The date that a baseline of all of history/<feed> is as of (YYYY-MM-DD): the day after its last one, but not after today,
-    whose readings are not all there."""
+    """The as-of date (YYYY-MM-DD) of a baseline from all of history/<feed>: the day after its last date, but not after today,
+    whose readings are not complete."""
     dates = [part["Date"] for part in _table(f"history/{feed.table}").partitions()]
     return min(dt.date.fromisoformat(max(dates)) + dt.timedelta(days=1), dt.datetime.now(feed.zone).date()).isoformat()
 
 
 def promoted(feed: Feed, run_id: str) -> bool:
     """Whether that run put a baseline in force."""
-    return any(note.get("run_id") == run_id for _, note in _notes(f"baseline/{feed.table}"))
+    return _log_of_baseline(feed).of_run(run_id) is not None
 
 
 def superseded(feed: Feed, refused: Refusal) -> str | None:
-    """The date that the baseline in force is as of, where that is later than the refused candidate's; else None."""
-    in_force = next((note["as_of"] for _, note in _notes(f"baseline/{feed.table}") if "as_of" in note), "")
-    return in_force if in_force > refused.as_of.isoformat() else None
+    """The as-of date of the baseline in force if it is later than the refused candidate's, else None."""
+    in_force = _log_of_baseline(feed).in_force
+    return in_force.as_of.isoformat() if in_force and in_force.as_of and in_force.as_of > refused.as_of else None
+
+
+def _log_of_baseline(feed: Feed) -> BaselineLog:
+    table = _table(f"baseline/{feed.table}")
+    return baseline_log(table.history() if table else ())
 
 
 def _as_of(feed: Feed, candidate_version: int) -> str:
@@ -62,14 +68,14 @@ def _as_of(feed: Feed, candidate_version: int) -> str:
 
 
 def _notes(name: str) -> list[tuple[int, dict]]:
-    """Version and note of a table's commits, newest first; none while it does not exist."""
+    """Version and note of a table's commits, newest first; empty while the table does not exist."""
     table = _table(name)
     history = table.history() if table else []
     return [(commit["version"], json.loads(commit.get("userMetadata") or "{}")) for commit in history]
 
 
 def _table(name: str):
-    """A table as delta-rs sees it; None while it does not exist."""
+    """A table, opened by delta-rs; None while it does not exist."""
     from deltalake import DeltaTable
     from deltalake.exceptions import TableNotFoundError
 

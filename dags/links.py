@@ -1,15 +1,15 @@
-"""Links beside a task in Airflow's UI: where what it worked on is seen."""
+"""Links beside a task in Airflow's UI, to the pages that show its results."""
 
 import os
 from urllib.parse import quote, urlencode
 
 from airflow.sdk import BaseOperatorLink
 
-from contracts import spark_history
+from supervision import spark_history
 
 
 class Dashboard(BaseOperatorLink):
-    """Sundial's page, at the task's feed. Give the operator an attribute `feed`, a feed's name, or None of no feed."""
+    """Sundial's page for the task's feed. The operator needs an attribute `feed`: a feed's name, or None for no feed."""
 
     name = "Dashboard"
 
@@ -36,14 +36,14 @@ class SparkHistory(BaseOperatorLink):
 
 
 def show(operator, ti) -> None:
-    """Airflow makes a task's links when it ends; this makes them now."""
+    """Airflow creates a task's links when it ends; this creates them now."""
     for link in operator.operator_extra_links:
         if address := link.get_link(operator, ti_key=ti):
             ti.xcom_push(key=link.xcom_key, value=address)
 
 
 def dashboard(feed: str | None, **choice: str) -> str:
-    """The page, at a feed; `service` and `at` (an instant, ISO 8601) choose what its chart shows."""
+    """The page's address for a feed; `service` and `at` (an instant, ISO 8601) choose what its chart shows."""
     return f"{_serving()}/?{urlencode({'feed': feed, **choice})}" if feed else f"{_serving()}/"
 
 

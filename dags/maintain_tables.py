@@ -1,12 +1,18 @@
 """
-# Upkeep of the tables
+# Maintain the tables
 
-Every Sunday: dates of `history/<feed>` that are older than the feed's `history_days` go, small files of `gate_results` are put
-together, and files that no version of the last 90 days needs are deleted. So far back a baseline can be rolled back; the tables'
-own history of commits is kept longer.
+Runs every Sunday. It
+
+- deletes dates of `history/<feed>` that are older than the feed's `history_days`,
+- compacts small files of `gate_results`,
+- deletes files that no version of the last 90 days needs.
+
+You can therefore roll back a baseline by up to 90 days. The tables' commit logs are kept longer.
 
 ## When it fails
-- **`maintain_tables` is red:** nothing is lost; the last line of its log says why. *Clear* it, at any time.
+
+- **`maintain_tables` is red:** nothing is lost; the last line of its log gives the reason. *Clear* the task at any
+  time.
 """
 
 import datetime as dt

@@ -1,45 +1,60 @@
 """
 # Nightly baseline
 
-Every night at one o'clock where the feed lives: what should its traffic be? Spark jobs in a row, each safe to repeat:
+Builds a new baseline every night at 01:00 in the feed's time zone. Its Spark jobs run one after the other, and each is
+safe to repeat:
 
-| task | does | writes |
+| task | what it does | writes |
 |---|---|---|
-| `archive` | reads what is new in the feed's topic; late readings go to their own date | `history/<feed>` |
-| `build_baseline` | averages the last four dates of each kind of day whose readings have changed | `baseline_candidate/<feed>` |
-| `check_baseline` | **the gate**: the feed's expectations against the candidate | `gate_results`, Data Docs |
-| `approve` | only when the gate refused: asks a person, for twelve hours | |
-| `promote_baseline` | one commit puts the candidate in force; running streams take it up within seconds | `baseline/<feed>` |
+| `archive` | reads the new records of the feed's topic; late readings go to their own date | `history/<feed>` |
+| `build_baseline` | averages the last four dates of each day type whose readings have changed | `baseline_candidate/<feed>` |
+| `check_baseline` | **the gate**: checks the candidate against the feed's expectations | `gate_results`, Data Docs |
+| `approve` | only if the gate refused: waits up to twelve hours for a person's decision | |
+| `promote_baseline` | puts the candidate in force in one commit; running streams load it within seconds | `baseline/<feed>` |
 
 ## Run it by hand
-*Trigger*, or `POST /api/v2/dags/nightly_baseline.<feed>/dagRuns` with `{"logical_date": null, "partition_key": "2024-05-01"}`.
-A run's *partition key* is its night's date where the feed lives: the baseline is built as of that date, as it would have been
-then; left empty, as of today. The Param `full` computes all kinds of day, whatever has changed. A baseline of an earlier date
-than the one in force stays a candidate, and nobody can approve it.
+
+*Trigger* it, or send `POST /api/v2/dags/nightly_baseline.<feed>/dagRuns` with
+`{"logical_date": null, "partition_key": "2024-05-01"}`.
+
+- The *partition key* of a run is the date of its night in the feed's time zone. The baseline is built as of that date,
+  as it would have been built then. Leave it empty for today.
+- The Param `full` recomputes all day types, changed or not.
+- A baseline with an earlier date than the one in force stays a candidate and cannot be approved.
 
 ## Past nights
-*Trigger > Backfill*, or `airflow backfill create --dag-id nightly_baseline.<feed> --from-date ... --to-date ...`: each partition
-gives the candidate that would have been, from the readings of the dates before it as history holds them now. A backfilled one
-is promoted only where no newer baseline is in force; else it stays a candidate, in `baseline_candidate/<feed>`, and
-`promote_baseline` is skipped. The window is of instants: to end with the night of the 3rd, `--to-date 2024-05-03T01:00`. Unpause
-the DAG first, or the runs wait; `--max-active-runs 1` keeps them in order.
 
-## Who hears of it
-A refused candidate, a failed run, and a run that has promoted nothing five hours after its start (06:00 for the night's own) are
-posted to the webhook `SUNDIAL_ALERT_WEBHOOK`.
+Use *Trigger > Backfill*, or `airflow backfill create --dag-id nightly_baseline.<feed> --from-date ... --to-date ...`.
+Each partition builds the candidate of that night, from the readings of earlier dates as history has them now. It is
+promoted only if no newer baseline is in force. Otherwise it stays in `baseline_candidate/<feed>`, and
+`promote_baseline` is skipped.
+
+- `--from-date` and `--to-date` are instants: to end with the night of the 3rd, use `--to-date 2024-05-03T01:00`.
+- Unpause the DAG first, or the runs wait.
+- `--max-active-runs 1` keeps the runs in order.
+
+## Alerts
+
+The webhook `SUNDIAL_ALERT_WEBHOOK` is called when a candidate is refused, when a run fails, and when a run has promoted
+nothing five hours after its start (06:00 for the scheduled run).
 
 ## When it fails
-- **`check_baseline` is red: the candidate was refused.** The baseline in force is untouched and the streams go on with it. The
-  task's log ends with each failed expectation and sample rows; the Data Docs show the rest. A refusal is not retried: the
-  same candidate would be refused again. `approve` now waits for you (*Required Actions*):
-  - the traffic really has changed: *Approve*, with the reason; who and why stays in the baseline's history, the run succeeds;
-  - the history is wrong (a missing day, a replay with wrong times): *Reject*, repair it (`repair_history.<feed>`), trigger anew.
-- **`archive` is red:** broker or registry can't be reached, or a record can't be read; the last line of the log says which.
-  Nothing is lost while the topic's retention lasts: *Clear* the task when the cause is gone.
-- **`build_baseline` is red:** most often too little history, or memory (`spark.driver.memory` in `dags/spark_job.py`).
-- **`promote_baseline` is red:** somebody promoted or rolled back since the gate looked, so its verdict says nothing about what is
-  in force now. *Clear* `check_baseline` with what follows, to have it judged anew.
-- A baseline that is in force and wrong: `rollback_baseline.<feed>`.
+
+- **`check_baseline` is red:** the gate refused the candidate. The baseline in force is unchanged and the streams
+  continue with it. The task's log ends with each failed expectation and sample rows; the Data Docs show the rest. The
+  task is not retried, because the same candidate would be refused again. `approve` now waits for your decision
+  (*Required Actions*):
+    - The traffic has really changed: *Approve*, with the reason. The run succeeds, and the baseline's history records
+      who approved and why.
+    - The history is wrong (a missing day, a replay with wrong times): *Reject*, repair it with `repair_history.<feed>`,
+      and trigger a new run.
+- **`archive` is red:** the broker or the registry cannot be reached, or a record cannot be read; the last line of the
+  log says which. Nothing is lost while the topic's retention lasts. *Clear* the task when the cause is fixed.
+- **`build_baseline` is red:** usually there is too little history or too little memory (`spark.driver.memory` in
+  `dags/spark_job.py`).
+- **`promote_baseline` is red:** another baseline was promoted or rolled back after the gate's check, so the check no
+  longer applies. *Clear* `check_baseline` and its downstream tasks to check the candidate again.
+- **A wrong baseline is in force:** run `rollback_baseline.<feed>`.
 """
 
 import datetime as dt
@@ -55,7 +70,7 @@ FULL = Param(
     False,
     type="boolean",
     title="Full",
-    description="Compute every kind of day, not only those whose readings have changed. The result is the same.",
+    description="Compute all day types, not only those whose readings have changed. The result is the same.",
 )
 
 

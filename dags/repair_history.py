@@ -1,20 +1,27 @@
 """
 # Repair history
 
-Makes dates of `history/<feed>` anew from what the topic still holds of them, then builds, checks and promotes the baseline as the
-night does: only kinds of day whose readings have changed are computed, and the gate decides. Rows that the topic no longer holds
-stay as they are.
+Rebuilds dates of `history/<feed>` from the records that the topic still has, then builds, checks and promotes the
+baseline as the nightly run does. Only day types whose readings have changed are computed, and the gate decides. Rows
+whose records are no longer in the topic stay as they are.
 
-It starts by itself when `archive_history.<feed>` met late readings (asset `late.<feed>`), for the dates that they belong to.
+The DAG starts automatically when `archive_history.<feed>` finds late readings (asset `late.<feed>`), for the dates of
+these readings.
 
 ## Run it by hand
-*Trigger* with the first and the last date, and a reason, which stays in the table's history: after rows were lost or damaged,
-after the feed's time zone was corrected, or when a corrected contract can read what it could not.
+
+*Trigger* it with the first and the last date, and a reason, which is stored in the table's history. Do so
+
+- after rows were lost or damaged,
+- after the feed's time zone was corrected,
+- when a corrected contract can read records that could not be read before.
 
 ## When it fails
-- **`repair_history` is red:** the last line of its log says why; the table is as it was. *Clear* it to try again.
-- **`check_baseline` is red:** the history is repaired, but the baseline that follows from it was refused, and `approve` waits for
-  you: see the runbook of `nightly_baseline.<feed>`.
+
+- **`repair_history` is red:** the last line of its log gives the reason; the table is unchanged. *Clear* the task to
+  try again.
+- **`check_baseline` is red:** the history is repaired, but the gate refused the new baseline, and `approve` waits for
+  your decision. See the runbook of `nightly_baseline.<feed>`.
 """
 
 import datetime as dt
@@ -32,7 +39,7 @@ def date(title: str) -> Param:
     return Param(None, type=["string", "null"], format="date", title=title, description=description)
 
 
-REASON = Param("", type="string", maxLength=500, title="Reason", description="Why; kept in the table's history.")
+REASON = Param("", type="string", maxLength=500, title="Reason", description="Why. Stored in the table's history.")
 
 
 def span(end: str) -> str:

@@ -1,17 +1,24 @@
 """
-# Repair of metric summaries
+# Repair metric summaries
 
-Every hour: metric events that came too late for the query's state (its topic of late events) are counted in. What came into the
-topic of events is archived in `events/<topic>`; the windows that late events are of are computed anew from all their archived
-events, by the same query as a batch, and their rollups after them. So are rollups for which a summary came too late. Readers get
-the next revision of each row that has changed.
+Runs every hour and counts in the metric events that came too late for the query's state (they are in the query's topic
+of late events). A run
 
-*Trigger* it when you can't wait for the hour; `sundial queries repair QUERY` does the same.
+- archives the new events of the topic in `events/<topic>`,
+- recomputes each window with late events from all its archived events, with the same query as a batch,
+- recomputes the rollups of these windows, and the rollups that a summary reached too late.
+
+Readers get the next revision of each row that has changed.
+
+*Trigger* it if you cannot wait for the hour; `sundial queries repair QUERY` does the same.
 
 ## When it fails
-- **`repair_summaries` is red:** the last line of its log says why. *Clear* it when the cause is gone: nothing is counted twice.
-- **"holds fewer events than the stream counted":** archiving began after the topic had deleted events of these windows. All other
-  windows are repaired. Send the missing events again from their source (with the Ids that they had), and *Trigger*.
+
+- **`repair_summaries` is red:** the last line of its log gives the reason. *Clear* the task when the cause is fixed:
+  nothing is counted twice.
+- **"holds fewer events than the stream counted":** archiving began after the topic had deleted events of these windows.
+  All other windows are repaired. Send the missing events again from their source, with their original Ids, and
+  *Trigger* the DAG.
 """
 
 import datetime as dt

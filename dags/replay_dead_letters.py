@@ -1,22 +1,26 @@
 """
 # Replay dead letters
 
-What could not be read from a topic of a feed or a query was kept, with its bytes and the reason, in `<topic>.dead-letter`. When
-the cause is mended (the producer's schema is registered, the contract or a query's `valid` corrected), this sends what can be
-read now back to its topic: streams score it, the next archive puts it where it belongs, as late readings; queries count it.
-`sundial dead-letters replay TOPIC` does the same.
+Sends dead letters back to their topic when the cause is fixed: the producer's schema is registered, or the contract or
+a query's `valid` is corrected. A dead letter is a record that could not be read from a topic of a feed or a query; it
+is stored with its bytes and the reason in `<topic>.dead-letter`. Streams score the replayed records, the next archive
+run stores them under their own date, as late readings, and queries count them. `sundial dead-letters replay TOPIC` does
+the same.
 
 ## Run it by hand
-1. *Trigger* with the **Topic**: the log of `replay_dead_letters` lists what waits, by what is wrong with it still. Nothing is
-   changed.
-2. *Trigger* with **Send**. No letter is sent twice; what still can't be read stays.
 
-A reading that was corrected after it was dead-lettered would be overridden by its replay, as what comes later wins: narrow the
-replay down by *Since* and *Reason*, or correct the reading again after it.
+1. *Trigger* it with the **Topic**: the log of `replay_dead_letters` lists the waiting dead letters by their current
+   error. Nothing is changed.
+2. *Trigger* it with **Send**: every dead letter that can be read now is sent. None is sent twice, and those that still
+   cannot be read stay.
+
+The record that is sent last wins. If a reading was corrected after it was dead-lettered, the replay would override the
+correction. Restrict the replay by *Since* and *Reason*, or correct the reading again afterwards.
 
 ## When it fails
-- **`replay_dead_letters` is red:** broker or registry can't be reached; the last line of the log says which. *Clear* it when the
-  cause is gone.
+
+- **`replay_dead_letters` is red:** the broker or the registry cannot be reached; the last line of the log says which.
+  *Clear* the task when the cause is fixed.
 """
 
 import datetime as dt
@@ -28,21 +32,21 @@ from dags.feed_dags import MINUTE, RUN_ID, batch_dag
 from dags.spark_job import spark_job
 
 PARAMS = {
-    "topic": Param(type="string", enum=sorted(topics_read()), title="Topic", description="That a feed or a query reads."),
-    "send": Param(False, type="boolean", title="Send", description="Send what can be read now. Off: only list what waits."),
+    "topic": Param(type="string", enum=sorted(topics_read()), title="Topic", description="A topic that a feed or a query reads."),
+    "send": Param(False, type="boolean", title="Send", description="Send dead letters that can be read now. Off: list them."),
     "since": Param(
         None,
         type=["string", "null"],
         format="date",
         title="Since",
-        description="Only what was dead-lettered on that date (of the feed's zone, else UTC) or later. Empty: all there is.",
+        description="Only records dead-lettered on this date (in the feed's zone, else UTC) or later. Empty: all.",
     ),
     "reason": Param(
         "",
         type="string",
         maxLength=200,
         title="Reason",
-        description="Only letters whose reason contains this text, e.g. `unknown schema id 7`. Empty: any.",
+        description="Only dead letters whose reason contains this text, e.g. `unknown schema id 7`. Empty: all.",
     ),
 }
 

@@ -1,17 +1,21 @@
 """
 # Roll back the baseline
 
-Puts an older version of `baseline/<feed>` in force again, in one commit that names it; running streams take it up within seconds.
-Nothing is lost: the versions between stay, and a rollback can itself be rolled back.
+Puts an older version of `baseline/<feed>` in force again, in one commit that names it. Running streams load it within
+seconds. Nothing is lost: the versions in between stay, and you can roll back a rollback.
 
 ## Run it by hand
-*Trigger* with the version (the dashboard and `GET /api/feeds/<feed>/baseline` list them, with who promoted what and when) and the
-reason, which stays in the baseline's history. The next night promotes a new candidate, if the gate lets it pass: pause
-`nightly_baseline.<feed>` where that must not happen yet. A run that was under way promotes nothing over a rollback.
+
+*Trigger* it with the version and the reason. The dashboard and `GET /api/feeds/<feed>/baseline` list the versions, with
+who promoted what and when. The reason is stored in the baseline's history.
+
+The next nightly run promotes a new candidate if the gate accepts it. To prevent that, pause `nightly_baseline.<feed>`.
+A run that was already in progress does not override the rollback.
 
 ## When it fails
-- **`rollback_baseline` is red:** the last line of its log names the versions that can be put in force; trigger with one of
-  them. The baseline in force is as it was.
+
+- **`rollback_baseline` is red:** the last line of its log lists the versions that can be put in force; trigger the DAG
+  with one of them. The baseline in force is unchanged.
 """
 
 import datetime as dt
@@ -23,7 +27,7 @@ from dags.feed_dags import BY, MINUTE, RUN_ID, asset, feed_dag
 from dags.spark_job import DEFAULT_POOL, spark_job
 
 VERSION = Param(type="integer", minimum=0, title="Version", description="Version of the baseline to put in force again.")
-REASON = Param(type="string", minLength=3, maxLength=500, title="Reason", description="Why; kept in the baseline's history.")
+REASON = Param(type="string", minLength=3, maxLength=500, title="Reason", description="Why. Stored in the baseline's history.")
 
 for feed in load_feeds().values():
     with feed_dag(

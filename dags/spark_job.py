@@ -15,10 +15,10 @@ from airflow.sdk import BaseOperatorLink
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from contracts.feeds import load_feed
-from contracts.spark_history import application_in
-from contracts.task_life import bound_to_this_task
 from dags.alerts import WEBHOOK
 from dags.links import Dashboard, SparkHistory, show
+from supervision.spark_history import application_in
+from supervision.task_life import bound_to_this_task
 
 REPO = Path(__file__).resolve().parent.parent
 CONNECTION = "spark_default"
@@ -31,8 +31,10 @@ Afterwards = Callable[[dict], None]
 ForGood = Callable[[dict], bool]
 # Named one by one: what is passed shows in Airflow's "Rendered Templates", so nothing secret may slip in by a prefix. A driver
 # inherits the rest of its environment, SUNDIAL_KAFKA_PASSWORD included, from the Airflow process that starts it.
-PLATFORM = ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", "SUNDIAL_LAKE", "SUNDIAL_STREAMS", "SUNDIAL_JARS")
-PLATFORM += ("SUNDIAL_KAFKA_USER", "SUNDIAL_KAFKA_CA", "SUNDIAL_SPARK_EVENTS")
+PLATFORM = (
+    *("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", "SUNDIAL_LAKE", "SUNDIAL_STREAMS", "SUNDIAL_JARS"),
+    *("SUNDIAL_KAFKA_USER", "SUNDIAL_KAFKA_CA", "SUNDIAL_SPARK_EVENTS"),
+)
 
 
 def _application(job: str) -> str:
@@ -93,14 +95,18 @@ class SparkJob(SparkSubmitOperator):
             self.afterwards(context)
 
     def _get_hook(self):
-        """The provider's, through which the driver's lines come."""
+        """The provider's hook, which passes every line that the driver prints to `_link_application`.
+
+        Both names are private to the provider. In 6.3.4 there is no public way: `submit` takes no callback for the lines, and
+        their logger is one of structlog, which takes no filter or handler.
+        """
         hook = super()._get_hook()
-        relay = hook._process_spark_submit_log
-        hook._process_spark_submit_log = lambda lines: relay(map(self._heard, lines))
+        process_lines = hook._process_spark_submit_log
+        hook._process_spark_submit_log = lambda lines: process_lines(map(self._link_application, lines))
         return hook
 
-    def _heard(self, line: str) -> str:
-        """The line of the driver that names its application makes a link while the job still runs."""
+    def _link_application(self, line: str) -> str:
+        """Makes a link, while the job still runs, of the line in which the driver names its Spark application."""
         if application := application_in(line):
             self.spark_application = application
             show(self, self._ti)
@@ -147,6 +153,8 @@ def stream_command(stream: str, of: str, conn_id: str = CONNECTION) -> list[str]
         application_args=[option, of],
         env_vars=_env(),
     )
+    # Private to the provider. In 6.3.4 there is no public way: `submit`, the only public method that builds this command, runs it
+    # as a child process and waits for its end, and a stream's driver must outlive the process that starts it.
     return hook._build_spark_submit_command(_application(job))
 
 

@@ -1,8 +1,8 @@
 """The operator behind a supervised stream."""
 
 import os
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Literal
 
 from airflow.sdk import DAG, BaseOperator
@@ -11,25 +11,22 @@ from airflow.sdk.exceptions import AirflowFailException
 from dags.alerts import tell
 from dags.links import Dashboard, show
 from dags.spark_job import CONNECTION, stream_command
-from dags.stream_state import StreamState
 from dags.stream_trigger import StreamTrigger
+from supervision.files import StreamFolder
+from supervision.policy import Limits
 
 
 class StreamOperator(BaseOperator):
     """While this task lives, the stream runs; marking the task failed or successful stops it, clearing the task restarts it.
 
     The task itself only hands over to a StreamTrigger, so it holds no worker slot, and the driver is a process of its own, which
-    outlives the worker, the scheduler and the triggerer. Whether it runs is told by the locks in its run-state folder, not by
-    what Airflow remembers: any attempt of any run finds the driver that is there, and never starts a second.
+    outlives the worker, the scheduler and the triggerer. The locks in its run-state folder say whether it runs, not what Airflow
+    remembers: any attempt of any run finds the driver that is there, and never starts a second.
 
     :param of: a declared feed, or an application of declared queries.
     :param stream: `score` of a feed, or the `queries` of an application.
-    :param hang_after: seconds without a heartbeat after which a living driver is killed and launched again.
-    :param stall_after: seconds without a record done, while records wait, after which it is killed as well.
-    :param start_within: seconds in which a new driver must give its first heartbeat, and be running.
-    :param restarts: how often within `window` a driver is brought back at once, each time after a longer pause; then people are
-        told, once, and the task fails for good with the driver's last words.
-    :param pause: what a stream that was given up waits before it is tried once more.
+    :param limits: when its driver is killed, launched again, or given up. Then a message is sent, once, and the task fails for
+        good with the driver's last lines.
     """
 
     template_fields = ("of", "stream")
@@ -42,18 +39,11 @@ class StreamOperator(BaseOperator):
         of: str,
         stream: Literal["score", "queries"],
         conn_id: str = CONNECTION,
-        hang_after: float = 15,
-        stall_after: float = 60,
-        start_within: float = 120,
-        restarts: int = 5,
-        window: timedelta = timedelta(minutes=10),
-        pause: timedelta = timedelta(minutes=5),
+        limits: Limits = Limits(),  # noqa: B008 (it is frozen)
         **task,
     ):
         super().__init__(**task)
-        self.of, self.stream, self.conn_id = of, stream, conn_id
-        self.hang_after, self.stall_after, self.start_within = hang_after, stall_after, start_within
-        self.restarts, self.window, self.pause = restarts, window, pause
+        self.of, self.stream, self.conn_id, self.limits = of, stream, conn_id, limits
 
     @property
     def feed(self) -> str | None:
@@ -64,19 +54,14 @@ class StreamOperator(BaseOperator):
         root = os.environ.get("SUNDIAL_STREAMS")
         if not root:
             raise AirflowFailException("SUNDIAL_STREAMS is not set: it names the folder of the streams' run-state")
-        stream = StreamState(Path(root) / f"{self.of}.{self.stream}")
-        stream.supervise(str(context["ti"].id))
+        stream = StreamFolder.of(root, self.of, self.stream)
+        stream.write_supervisor(str(context["ti"].id))
         if context["ti"].try_number > 1:
-            stream.recovered()  # whoever clears the task of a stream that was given up wants it tried at once, and in earnest
+            stream.clear_given_up()  # clearing the task of a stream that was given up means: try it now, with the whole budget
         trigger = StreamTrigger(
-            folder=str(stream.folder),
+            folder=str(stream.path),
             command=stream_command(self.stream, self.of, self.conn_id),
-            hang_after=self.hang_after,
-            stall_after=self.stall_after,
-            start_within=self.start_within,
-            restarts=self.restarts,
-            window=self.window.total_seconds(),
-            pause=self.pause.total_seconds(),
+            **asdict(self.limits),
         )
         show(self, context["ti"])
         self.defer(trigger=trigger, method_name=self.given_up.__name__)

@@ -1,4 +1,4 @@
-"""Exit code 0 where a URL answers with 200 and, if a component of Airflow is named, says that it is healthy."""
+"""Exits with 0 if a URL answers with 200 and, if a component of Airflow is named, the answer says that it is healthy."""
 
 import json
 import sys

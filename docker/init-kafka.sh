@@ -1,5 +1,5 @@
 #!/bin/sh
-# Users, rules and topics in Kafka, as declared; changes nothing where they are there already, passwords apart.
+# Creates the declared users, access rules and topics in Kafka. What exists stays unchanged, except passwords.
 set -eu
 sundial access --deploy
 sundial topics --deploy --replication 3 --with-registry

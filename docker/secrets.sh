@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes, once, all that docker-compose.yml must be told and nobody may know: passwords and keys into .env, a certificate authority
-# and the brokers' certificates into .secrets/. What is there already stays. Needs openssl.
-#   docker/secrets.sh [FOLDER]     for another folder than the repository's own
+# Creates the secrets of docker-compose.yml: passwords and keys in .env, a certificate authority and the brokers' certificates in
+# .secrets/. Existing ones stay. Needs openssl.
+#   docker/secrets.sh [FOLDER]     for another folder than the repository
 set -eu
 umask 077
 cd "${1:-$(dirname "$0")/..}"
@@ -12,7 +12,7 @@ chmod 700 .secrets
 
 random() { openssl rand -hex 24; }
 
-quietly() { # COMMAND...: its words only where it fails
+quietly() { # COMMAND...: prints its output only if it fails
   said=$("$@" 2>&1) || { echo "$said" >&2; exit 1; }
 }
 
@@ -20,7 +20,7 @@ setting() { # NAME VALUE: into .env, unless there is one
   grep -q "^$1=" .env || printf '%s=%s\n' "$1" "$2" >>.env
 }
 
-# Containers run as whoever calls this, so that keys need be readable by their owner only. Root's become somebody else's.
+# Containers run as the user who calls this, so only the owner must be able to read the keys. If root calls it, user 10001 gets them.
 user=$(id -u) group=$(id -g)
 if [ "$user" = 0 ]; then user=10001 group=10001; fi
 setting SUNDIAL_UID "$user"

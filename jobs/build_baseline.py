@@ -15,12 +15,13 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from contracts.baseline_log import changed_day_types
 from contracts.feeds import Feed
-from jobs import lake, settings, spark
-from jobs.settings import JobError, Platform
+from jobs.backends import history_runs, settings, spark, tables
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
 from jobs.transforms import baseline, calendar, growth
 
-COLUMNS = ["ServiceName", "Slot", "Value"]
 FORMULAS = (baseline, calendar, growth)
 
 
@@ -32,44 +33,44 @@ def main(platform: Platform) -> None:
     options = arguments.parse_args()
     feed: Feed = options.feed
     as_of = options.as_of or dt.datetime.now(feed.zone).date()
-    history, table = lake.history(platform, feed), lake.candidate(platform, feed)
+    history, table = tables.history(platform, feed), tables.candidate(platform, feed)
     version, before = history.version(), table.version()
     if version < 0:
         raise JobError(f"history/{feed.table} does not exist; archive the feed first (jobs/archive.py --feed {feed.name})")
-    wanted = inputs(feed, as_of, history.parts(version))
+    wanted = inputs(feed, as_of, history.fingerprints(version))
     if not wanted:
         dates = sorted(date for dates in feed.baseline_dates(as_of).values() for date in dates)
         raise JobError(f"history/{feed.table} has no reading of any of the dates that count, {dates[0]} to {dates[-1]}")
-    held = {} if options.full else _held(table, before)
-    stale = sorted(day_type for day_type in wanted.keys() | held.keys() if wanted.get(day_type) != held.get(day_type))
+    known = {} if options.full else _known_inputs(table, before)
+    stale = changed_day_types(wanted, known)
     note = {"run_id": options.run_id, "as_of": as_of.isoformat(), "history_version": version, "inputs": wanted}
     if stale:
-        _build(platform, feed, as_of, [int(day_type) for day_type in stale], note, whole=not held, after=before)
+        _build(platform, feed, as_of, stale, note, whole=not known, after=before)
     else:
-        table.remark(note, after=before)
-    done = f"day types {', '.join(stale)} computed" if stale else "nothing has changed"
+        table.commit_note(note, after=before)
+    done = f"day types {', '.join(map(str, stale))} computed" if stale else "nothing has changed"
     print(f"baseline_candidate/{feed.table}: version {table.version()} as of {as_of}, {done}", flush=True)
 
 
-def inputs(feed: Feed, as_of: dt.date, parts: dict[str, str]) -> dict[str, str]:
+def inputs(feed: Feed, as_of: dt.date, history_dates: dict[str, str]) -> dict[str, str]:
     """By day type (as text), a digest of all that its rows are made from; day types without a reading are left out.
 
-    parts: the dates that history holds, each with its fingerprint.
+    history_dates: the dates of history/<feed>, each with the fingerprint of its files.
     """
     formula = [hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest() for module in FORMULAS]
     declared = [feed.timezone, feed.interval_seconds, feed.spread_windows, feed.growth]
     digests = {}
     for day_type, dates in feed.baseline_dates(as_of).items():
-        held = {date.isoformat(): parts[date.isoformat()] for date in dates if date.isoformat() in parts}
-        if held:
-            digests[str(day_type)] = hashlib.sha256(json.dumps([formula, declared, held]).encode()).hexdigest()[:16]
+        used = {date.isoformat(): history_dates[date.isoformat()] for date in dates if date.isoformat() in history_dates}
+        if used:
+            digests[str(day_type)] = hashlib.sha256(json.dumps([formula, declared, used]).encode()).hexdigest()[:16]
     return digests
 
 
-def _held(table: lake.Table, version: int) -> dict[str, str]:
-    """The inputs that the newest candidate's rows were made from; none are known where somebody else has written to it since."""
-    newest = table.newest("inputs")
-    return newest.note["inputs"] if newest and table.parts(newest.version) == table.parts(version) else {}
+def _known_inputs(table: tables.Table, version: int) -> dict[str, str]:
+    """The inputs that the newest candidate's rows were made from; empty if something else has written to the table since."""
+    newest = table.newest_commit_with("inputs")
+    return newest.note["inputs"] if newest and table.fingerprints(newest.version) == table.fingerprints(version) else {}
 
 
 def _build(platform: Platform, feed: Feed, as_of: dt.date, day_types: list[int], note: dict, whole: bool, after: int) -> None:
@@ -86,11 +87,11 @@ def _build(platform: Platform, feed: Feed, as_of: dt.date, day_types: list[int],
             for table in two.map(computed, day_types):
                 yield from table.to_batches()
 
-    lake.candidate(platform, feed).write(rows(), range(1, 8) if whole else day_types, note, after)
+    tables.candidate(platform, feed).write(rows(), range(1, 8) if whole else day_types, note, after)
 
 
 def _built(session: SparkSession, platform: Platform, feed: Feed, dates: list[dt.date], version: int) -> DataFrame:
-    runs = lake.history(platform, feed).map_files(session, version, dates, COLUMNS, baseline.pack, baseline.RUNS)
+    runs = history_runs.read(session, tables.history(platform, feed), version, dates)
     holidays = feed.holiday_dates(dates[0], dates[-1])
     return baseline.build(runs, holidays, feed.slots, feed.spread_windows, feed.growth)
 

@@ -1,7 +1,7 @@
 """The gate: Great Expectations decides whether a run's baseline candidate may be promoted. Exit code 1: refused.
 
 The suite is schemas/expectations/baseline.json; its parameters come from the feed's `gate`. An expectation of severity `warning`
-is told and kept, but refuses nothing. Results are kept in the table gate_results and as Data Docs (HTML). A refused candidate
+is reported and kept, but refuses nothing. Results are kept in the table gate_results and as Data Docs (HTML). A refused candidate
 leaves the baseline in force as it is.
 """
 
@@ -12,9 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pandas as pd
 from pyspark.sql import functions as F
 
+from contracts.baseline_log import BaselineLog, changed_day_types
 from contracts.feeds import Feed
-from jobs import lake, settings, spark
-from jobs.settings import JobError, Platform
+from jobs.backends import history_runs, settings, spark, tables
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
 from jobs.transforms import baseline
 from jobs.transforms.profile import profile
 
@@ -26,20 +28,22 @@ def main(platform: Platform) -> None:
     feed: Feed = options.feed
     candidate = _candidate_of(platform, feed, options.run_id)
     docs = f"{platform.lake}/data_docs/{feed.table}/{options.run_id}"
-    in_force = lake.baseline(platform, feed).newest("inputs")
+    log = tables.log_of_baseline(platform, feed)
     with ThreadPoolExecutor(1) as beside:
-        figures = beside.submit(profiled, platform, feed, candidate, in_force)
-        from jobs import gate  # here, as that takes as long as Spark takes for the figures
+        figures = beside.submit(profiled, platform, feed, candidate, log)
+        from jobs.backends import expectations  # here, as that takes as long as Spark takes for the figures
 
-        results = gate.validate(figures.result(), feed, docs)
-    refusing = [each["expectation"] for each in results if gate.refuses(each)]
-    judged = {"CandidateVersion": candidate.version, "ComparedWith": in_force.version if in_force else -1}
+        results = expectations.validate(figures.result(), feed, docs)
+    refusing = [each["expectation"] for each in results if expectations.refuses(each)]
+    judged = {"CandidateVersion": candidate.version, "ComparedWith": log.version_in_force}
     _keep(platform, feed, options.run_id, judged, not refusing, results, docs)
     for each in results:
-        print(f"{gate.verdict(each)}  {each['expectation']}", flush=True)
+        print(f"{expectations.verdict(each)}  {each['expectation']}", flush=True)
     for each in results:
         if not each["success"]:
-            print(f"{gate.verdict(each)}  {each['expectation']}: {each['notes']} Observed: {each['observed']}", flush=True)
+            print(
+                f"{expectations.verdict(each)}  {each['expectation']}: {each['notes']} Observed: {each['observed']}", flush=True
+            )
             for row in each["sample"]:
                 print(f"        {json.dumps(row)}", flush=True)
     if refusing:
@@ -47,7 +51,7 @@ def main(platform: Platform) -> None:
         raise JobError(f"{refused}: {'; '.join(refusing)}. Data Docs: {docs}/index.html, or the task's link Gate report")
 
 
-def profiled(platform: Platform, feed: Feed, candidate: lake.Commit, in_force: lake.Commit | None) -> pd.DataFrame:
+def profiled(platform: Platform, feed: Feed, candidate: tables.Commit, log: BaselineLog) -> pd.DataFrame:
     """The figures of every service and day type (see `transforms.profile`), from one pass over the candidate.
 
     What is in force is read only where the candidate is made from other inputs: elsewhere the two are the same. A backfilled
@@ -55,22 +59,20 @@ def profiled(platform: Platform, feed: Feed, candidate: lake.Commit, in_force: l
     """
     session = spark.session(f"check_baseline {feed.name}", platform)
     as_of = dt.date.fromisoformat(candidate.note["as_of"])
-    compared = in_force is not None and in_force.note["as_of"] <= candidate.note["as_of"]
-    wanted, held = candidate.note["inputs"], in_force.note["inputs"] if compared else {}
-    changed = [int(each) for each in wanted.keys() | held.keys() if wanted.get(each) != held.get(each)]
-    new = lake.candidate(platform, feed).read(session, candidate.version)
+    new = tables.candidate(platform, feed).read(session, candidate.version)
     old = new.limit(0)
-    if compared:
-        old = lake.baseline(platform, feed).read(session, in_force.version).where(F.col("DayType").isin(changed))
+    in_force = log.in_force
+    if in_force and (in_force.as_of is None or in_force.as_of <= as_of):
+        changed = changed_day_types(candidate.note["inputs"], in_force.inputs)
+        old = tables.baseline(platform, feed).read(session, log.table_version).where(F.col("DayType").isin(changed))
     last = as_of - dt.timedelta(days=1)
-    history, columns = lake.history(platform, feed), ["ServiceName", "Slot", "Value"]
-    runs = history.map_files(session, candidate.note["history_version"], [last], columns, baseline.pack, baseline.RUNS)
+    runs = history_runs.read(session, tables.history(platform, feed), candidate.note["history_version"], [last])
     last_day = baseline.by_day_type(runs, feed.holiday_dates(last, last))
     return profile(new, old, last_day, as_of, feed.slots, feed.gate.moved_percent).toArrow().to_pandas()
 
 
-def _candidate_of(platform: Platform, feed: Feed, run_id: str) -> lake.Commit:
-    commits = lake.candidate(platform, feed).commits()
+def _candidate_of(platform: Platform, feed: Feed, run_id: str) -> tables.Commit:
+    commits = tables.candidate(platform, feed).commits()
     found = next((commit for commit in commits if commit.note.get("run_id") == run_id), None)
     if found is None:
         raise JobError(f"baseline_candidate/{feed.table} holds none of run {run_id}; run jobs/build_baseline.py first")
@@ -87,7 +89,7 @@ def _keep(platform: Platform, feed: Feed, run_id: str, judged: dict, success: bo
         "Results": json.dumps(results),
         "DocsPath": docs,
     }
-    lake.gate_results(platform).add([row], {"run_id": run_id})
+    tables.gate_results(platform).add([row], {"run_id": run_id})
 
 
 if __name__ == "__main__":

@@ -7,35 +7,38 @@ baseline can be rolled back. No reading, version or file within these is touched
 import datetime as dt
 
 from contracts.feeds import Feed
-from jobs import lake, settings
-from jobs.settings import Platform
+from jobs.backends import settings, tables
+from jobs.backends.settings import Platform
 
 
 def main(platform: Platform) -> None:
     arguments = settings.parser(__doc__)
     settings.add_run_id(arguments)
     arguments.add_argument(
-        "--keep-days", type=settings.positive, default=lake.KEEP_DAYS, help="age of old versions that stay (default %(default)s)"
+        "--keep-days",
+        type=settings.positive,
+        default=tables.KEEP_DAYS,
+        help="age of old versions that stay (default %(default)s)",
     )
     options = arguments.parse_args()
     feed: Feed = options.feed
-    note = {"run_id": options.run_id, "maintained": True}
+    note = tables.upkeep_note(options.run_id)
     oldest = dt.datetime.now(feed.zone).date() - dt.timedelta(days=feed.history_days)
-    tables = {
-        f"history/{feed.table}": lake.history(platform, feed),
-        f"baseline_candidate/{feed.table}": lake.candidate(platform, feed),
-        f"baseline/{feed.table}": lake.baseline(platform, feed),
-        "gate_results": lake.gate_results(platform),
+    kept = {
+        f"history/{feed.table}": tables.history(platform, feed),
+        f"baseline_candidate/{feed.table}": tables.candidate(platform, feed),
+        f"baseline/{feed.table}": tables.baseline(platform, feed),
+        "gate_results": tables.gate_results(platform),
     }
-    for name, table in tables.items():
+    for name, table in kept.items():
         if table.version() < 0:
             print(f"{name}: does not exist yet", flush=True)
             continue
         expired = table.expire(oldest, note) if name.startswith("history/") else 0
         compacted = table.compact(note) if name == "gate_results" else 0
         deleted = table.vacuum(options.keep_days, note)
-        said = f"{expired} dates before {oldest} expired, {compacted} small files put together, {deleted} files deleted"
-        print(f"{name}: {said}", flush=True)
+        done = f"{expired} dates before {oldest} expired, {compacted} small files put together, {deleted} files deleted"
+        print(f"{name}: {done}", flush=True)
 
 
 if __name__ == "__main__":

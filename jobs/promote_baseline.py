@@ -9,9 +9,11 @@ import datetime as dt
 
 import pyarrow.dataset as ds
 
+from contracts.baseline_log import changed_day_types
 from contracts.feeds import Feed
-from jobs import lake, settings
-from jobs.settings import JobError, Platform
+from jobs.backends import settings, tables
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
 
 
 def main(platform: Platform) -> None:
@@ -24,23 +26,23 @@ def main(platform: Platform) -> None:
     if options.approved_by and not (options.reason or "").strip():
         raise JobError("--approved-by needs a --reason")
     feed, run_id = options.feed, options.run_id
-    table, candidate = lake.baseline(platform, feed), lake.candidate(platform, feed)
-    before = table.version()
-    if any(commit.note.get("run_id") == run_id for commit in table.commits()):
+    table, candidate = tables.baseline(platform, feed), tables.candidate(platform, feed)
+    log = tables.log_of_baseline(platform, feed)
+    if log.of_run(run_id):
         print(f"baseline/{feed.table}: run {run_id} is promoted already", flush=True)
         return
     version, compared_with, passed = _checked(platform, feed, run_id)
     if not passed and not options.approved_by:
         raise JobError(f"run {run_id} of {feed.name}: the gate refused candidate {version}; a person may approve it")
     built = next(commit.note for commit in candidate.commits() if commit.version == version)
-    in_force = table.newest("inputs")
-    if in_force and built["as_of"] < in_force.note["as_of"]:
-        newer = f"version {in_force.version}, as of {in_force.note['as_of']}, is in force"
+    in_force = log.in_force
+    if in_force and in_force.as_of and dt.date.fromisoformat(built["as_of"]) < in_force.as_of:
+        newer = f"version {in_force.version}, as of {in_force.as_of}, is in force"
         print(f"baseline/{feed.table}: {newer}; candidate {version}, as of {built['as_of']}, stays one", flush=True)
         return
-    if compared_with != (in_force.version if in_force else -1):
+    if compared_with != log.version_in_force:
         judged = f"the gate compared candidate {version} with version {compared_with}"
-        now = f"version {in_force.version} was put in force by {in_force.note['by']} since then"
+        now = f"version {in_force.version} was put in force by {in_force.by} since then" if in_force else "none is in force now"
         raise JobError(f"baseline/{feed.table}: {judged}, but {now}; clear check_baseline to have it judged against that")
     note = {
         "candidate_version": version,
@@ -52,30 +54,25 @@ def main(platform: Platform) -> None:
         "at": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         "inputs": built["inputs"],
     }
-    _promote(table, candidate, version, built["inputs"], in_force.note["inputs"] if in_force else {}, note, before)
+    # Only day types made from other inputs are copied: the rest of the candidate is what is in force.
+    if day_types := changed_day_types(built["inputs"], in_force.inputs if in_force else None):
+        table.copy(candidate, version, day_types, note, log.table_version)
+    else:
+        table.commit_note(note, log.table_version)
     print(f"baseline/{feed.table}: version {table.version()} is in force, from candidate {version}", flush=True)
 
 
 def _repaired(platform: Platform, feed: Feed, run_id: str) -> str:
     """What the run repaired, and why, where it did."""
-    newest = lake.history(platform, feed).commits(100)  # a repair is a matter of hours
+    newest = tables.history(platform, feed).commits(100)  # a repair is a matter of hours
     notes = (commit.note for commit in newest if commit.note.get("run_id") == run_id)
     repair = next((note for note in notes if "repaired" in note), None)
     return " after a repair of {} to {}: {}".format(*repair["repaired"], repair["reason"]) if repair else ""
 
 
-def _promote(table: lake.Table, candidate: lake.Table, version: int, wanted: dict, held: dict, note: dict, after: int) -> None:
-    """Only day types made from other inputs are copied: the rest of the candidate is what is in force."""
-    day_types = sorted(int(each) for each in wanted.keys() | held.keys() if wanted.get(each) != held.get(each))
-    if held and not day_types:
-        table.remark(note, after)
-    else:
-        table.copy(candidate, version, day_types if held else range(1, 8), note, after)
-
-
 def _checked(platform: Platform, feed: Feed, run_id: str) -> tuple[int, int, bool]:
     """What the gate judged last in that run: versions of the candidate and of what it was compared with (-1: none); success."""
-    log = lake.gate_results(platform).log()
+    log = tables.gate_results(platform).log()
     if log is None:
         raise JobError(f"no candidate of {feed.name} was ever checked; run jobs/check_baseline.py first")
     of_run = (ds.field("Feed") == feed.name) & (ds.field("RunId") == run_id)

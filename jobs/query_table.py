@@ -13,9 +13,12 @@ from collections.abc import Iterable
 from pyspark.sql import Row
 
 from contracts.queries import Query, load_query
-from jobs import kafka, rows, settings, spark
-from jobs.kafka import Range
-from jobs.settings import JobError, Platform
+from jobs.backends import kafka, settings, spark
+from jobs.backends.kafka import Range
+from jobs.backends.registry import Registry
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
+from jobs.formats import query_records
 
 
 def main(platform: Platform) -> None:
@@ -25,16 +28,18 @@ def main(platform: Platform) -> None:
     ends.add_argument("--at", type=settings.instant, metavar="TIME", help="ISO 8601: what came to the topics before it")
     options = arguments.parse_args()
     query = _of_tables(load_query(options.query, options.queries))
-    held = {topic: kafka.available(platform, topic) for topic in sorted({each.topic for each in query.inputs.values()})}
-    to_read = _ranges(held, _ends(platform, query, held, options.until, options.at))
+    available = {topic: kafka.available(platform, topic) for topic in sorted({each.topic for each in query.inputs.values()})}
+    to_read = _ranges(available, _ends(platform, query, available, options.until, options.at))
     session = spark.with_state(spark.session(f"table {query.name}", platform))
-    registry = kafka.Registry(platform)
+    registry = Registry(platform)
     decoded = {}
     for alias, each in query.inputs.items():
-        writers = {name: registry.writers(name, refused=None) for name in rows.subjects(each)}
-        decoded[alias] = rows.decode(kafka.read_ranges(session, platform, each.topic, to_read[each.topic]), each, writers)
+        writers = {name: registry.writers(name, refused=None) for name in query_records.subjects(each)}
+        decoded[alias] = query_records.decode(
+            kafka.read_ranges(session, platform, each.topic, to_read[each.topic]), each, writers
+        )
     # Partition by partition in their order: of a key's changes, which one partition holds, the last is the last here, too.
-    written = rows.records(query, decoded, {}).toLocalIterator()
+    written = query_records.records(query, decoded, {}).toLocalIterator()
     tables = {each.topic for each in query.outputs}
     for (topic, key), value in last(each for each in written if each.topic in tables).items():
         print(json.dumps({"topic": topic, "key": key.decode(), "value": json.loads(value)}, ensure_ascii=False), flush=True)
@@ -62,31 +67,31 @@ def _of_tables(query: Query) -> Query:
     return query.model_copy(update={"outputs": tables})
 
 
-Ends = dict[str, dict[int, int]]  # of each topic's partitions
+EndOffsets = dict[str, dict[int, int]]  # of each topic's partitions
 
 
 def _ends(
-    platform: Platform, query: Query, held: dict[str, dict[int, Range]], until: dict[int, int] | None, at: dt.datetime | None
-) -> Ends:
+    platform: Platform, query: Query, available: dict[str, dict[int, Range]], until: dict[int, int] | None, at: dt.datetime | None
+) -> EndOffsets:
     """Where to end."""
     if at and at > dt.datetime.now(dt.UTC):
         raise JobError(f"--at {at.isoformat()} is yet to come")
     if at:
-        return {topic: kafka.offsets_since(platform, topic, at) for topic in held}
+        return {topic: kafka.offsets_since(platform, topic, at) for topic in available}
     if not until:
-        return {topic: {partition: each.end for partition, each in partitions.items()} for topic, partitions in held.items()}
-    [(topic, partitions), *others] = held.items()
+        return {topic: {partition: each.end for partition, each in partitions.items()} for topic, partitions in available.items()}
+    [(topic, partitions), *others] = available.items()
     if others:
-        raise JobError(f"query {query.name} reads {', '.join(held)}: --until is for one topic; name a moment with --at")
+        raise JobError(f"query {query.name} reads {', '.join(available)}: --until is for one topic; name a moment with --at")
     if until.keys() != partitions.keys():
         whole = ",".join(f"{partition}:{each.end}" for partition, each in partitions.items())
         raise JobError(f"--until must name each partition of {topic}, and no other; all that it holds is --until {whole}")
     return {topic: until}
 
 
-def _ranges(held: dict[str, dict[int, Range]], ends: Ends) -> dict[str, dict[int, Range]]:
+def _ranges(available: dict[str, dict[int, Range]], ends: EndOffsets) -> dict[str, dict[int, Range]]:
     """All from the beginnings to the ends. Raises JobError where a topic no longer, or not yet, holds that."""
-    for topic, partitions in held.items():
+    for topic, partitions in available.items():
         for partition, each in partitions.items():
             if each.start:
                 raise JobError(
@@ -95,7 +100,7 @@ def _ranges(held: dict[str, dict[int, Range]], ends: Ends) -> dict[str, dict[int
                 )
             if (end := ends[topic][partition]) > each.end:
                 raise JobError(f"topic {topic}, partition {partition}: offset {end} is beyond its end, which is {each.end}")
-    return {topic: {p: Range(0, ends[topic][p]) for p in partitions} for topic, partitions in held.items()}
+    return {topic: {p: Range(0, ends[topic][p]) for p in partitions} for topic, partitions in available.items()}
 
 
 def _places(text: str) -> dict[int, int]:

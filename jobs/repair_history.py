@@ -1,4 +1,4 @@
-"""Repair history: make dates of history/<feed> anew from what the topic still holds of them, in one commit.
+"""Repair history: rewrite dates of history/<feed> from what the topic still holds of them, in one commit.
 
 For rows that were lost or damaged, that belong to another date since the feed's time zone was corrected, or that a corrected
 contract can read now. Rows that the topic no longer holds (older than its retention, or bootstrapped) stay as they are.
@@ -10,9 +10,12 @@ from pyspark.sql import functions as F
 
 from contracts import avro
 from contracts.feeds import Feed
-from jobs import archive, history, kafka, lake, readings, settings, spark
-from jobs.settings import JobError, Platform
-from jobs.transforms.history import placed
+from jobs.backends import history_table, kafka, offset_ledger, settings, spark, tables
+from jobs.backends.registry import Registry
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
+from jobs.formats import feed_records
+from jobs.transforms.history_rows import placed
 
 LONGEST = 400  # days
 AHEAD = dt.timedelta(days=1)  # a producer's clock may be that far ahead of the broker's, whose time the offsets are looked up by
@@ -26,8 +29,8 @@ def main(platform: Platform) -> None:
     arguments.add_argument("--reason", default="", type=settings.line, help="why; kept in the table's history")
     options = arguments.parse_args()
     feed: Feed = options.feed
-    table, dates = lake.history(platform, feed), days(options.first, options.last)
-    reached = archive.archived(table)
+    table, dates = tables.history(platform, feed), days(options.first, options.last)
+    reached = offset_ledger.archived(table)
     if not reached:
         raise JobError(f"history/{feed.table} was never archived; run jobs/archive.py --feed {feed.name} first")
     since = dt.datetime.combine(dates[0], dt.time(), feed.zone) - AHEAD
@@ -38,12 +41,12 @@ def main(platform: Platform) -> None:
     there = F.lit(False)
     for partition, each in ranges.items():
         there |= (F.col("KafkaPartition") == partition) & (F.col("KafkaOffset") >= each.start)
-    writers = kafka.Registry(platform).writers(avro.subject(feed.topic), refused=None)
-    decoded = readings.decode(kafka.read_ranges(session, platform, feed.topic, ranges), feed, writers)
+    writers = Registry(platform).writers(avro.subject(feed.topic), refused=None)
+    decoded = feed_records.decode(kafka.read_ranges(session, platform, feed.topic, ranges), feed, writers)
     read = placed(decoded.where(F.col("Error").isNull()), feed.timezone, feed.interval_seconds).where(inside)
     rows = table.read(session).where(inside & ~there).unionByName(read)
     note = {"run_id": options.run_id, "repaired": [str(dates[0]), str(dates[-1])], "reason": options.reason}
-    history.write(session, table, rows.cache(), dates, note)
+    history_table.write(session, table, rows.cache(), dates, note)
     print(f"history/{feed.table}: version {table.version()}, {rows.count():,} readings of {dates[0]} to {dates[-1]}", flush=True)
 
 

@@ -1,8 +1,8 @@
-"""Replay dead letters: what was refused, and can be read by now, goes back to its topic; without `--send` it is only told.
+"""Replay dead letters: what was refused, and can be read by now, goes back to its topic; without `--send` it is only listed.
 
 A letter can be read later than it came because its schema was registered meanwhile, or the contract or the query corrected. It is
-judged here as those judge it that read the topic: a feed's archive and streams, or queries. What is sent is remembered in the
-table dead_letter_replays, so no run sends a letter again, but one that was killed between the two: then its record comes twice.
+checked as the readers of the topic check it: a feed's archive and streams, or queries. The table dead_letter_replays lists what
+was sent, so no run sends a letter again. Only if a run is killed between the two does a record come twice.
 """
 
 import datetime as dt
@@ -15,8 +15,11 @@ from contracts.declarations import dead_letter_topic
 from contracts.feeds import load_feeds
 from contracts.queries import load_queries
 from contracts.query_io import Input
-from jobs import kafka, lake, readings, rows, settings, spark, wire
-from jobs.settings import JobError, Platform
+from jobs.backends import kafka, settings, spark, tables
+from jobs.backends.registry import Registry
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
+from jobs.formats import dead_letters, feed_records, query_records
 
 READABLE = "can be read now"
 PLACE = ["KafkaPartition", "KafkaOffset"]
@@ -42,11 +45,13 @@ def main(platform: Platform) -> None:
         print(f"{letters_topic}: no dead letters", flush=True)
         return
     session = spark.session(f"replay_dead_letters {topic}", platform)
-    letters = _originals(kafka.read_ranges(session, platform, letters_topic, ranges, headers=True), topic, options.reason)
-    registry = kafka.Registry(platform)
+    letters = dead_letters.originals(
+        kafka.read_ranges(session, platform, letters_topic, ranges, headers=True), topic, options.reason
+    )
+    registry = Registry(platform)
     judged = [_judged(letters, each, registry) for each in inputs]
     if feed:
-        judged.append(readings.decode(letters, feed, registry.writers(avro.subject(topic), refused=None)))
+        judged.append(feed_records.decode(letters, feed, registry.writers(avro.subject(topic), refused=None)))
     waiting = _not_replayed(session, _together(judged), platform, topic).cache()
     verdicts = waiting.groupBy(F.coalesce("Error", F.lit(READABLE)).alias("Verdict")).count().orderBy(F.desc("count")).collect()
     print(f"{letters_topic}: {sum(row['count'] for row in verdicts):,} letters that were not replayed yet", flush=True)
@@ -57,10 +62,10 @@ def main(platform: Platform) -> None:
         print(f"{topic}: {sent:,} records sent again", flush=True)
 
 
-def _judged(letters: DataFrame, source: Input, registry: kafka.Registry) -> DataFrame:
+def _judged(letters: DataFrame, source: Input, registry: Registry) -> DataFrame:
     """As a query reads them. The time at which the broker took them is lost; they will have another."""
-    writers = {name: registry.writers(name, refused=None) for name in rows.subjects(source)}
-    return rows.decode(letters.withColumn("timestamp", F.current_timestamp()), source, writers)
+    writers = {name: registry.writers(name, refused=None) for name in query_records.subjects(source)}
+    return query_records.decode(letters.withColumn("timestamp", F.current_timestamp()), source, writers)
 
 
 def _together(judged: list[DataFrame]) -> DataFrame:
@@ -72,25 +77,8 @@ def _together(judged: list[DataFrame]) -> DataFrame:
     return all_.groupBy(PLACE).agg(F.max("Error").alias("Error"), *(F.any_value(name).alias(name) for name in ("Key", "Bytes")))
 
 
-def _originals(letters: DataFrame, topic: str, reason: str) -> DataFrame:
-    """The records as they came to the topic (key, value, partition, offset), each once: several may have dead-lettered it."""
-    ours = F.filter("headers", lambda header: header.key.isin(*wire.LETTER))
-    said = letters.select("value", F.map_from_entries(F.transform(ours, lambda h: F.struct(h.key, h.value))).alias("said"))
-
-    def header(name: str):
-        return F.col("said")[name].cast("string")
-
-    of_topic = said.where(header("topic") == topic).where(header("reason").contains(reason))
-    return of_topic.select(
-        F.col("said")["key"].alias("key"),
-        "value",
-        header("partition").cast("int").alias("partition"),
-        header("offset").cast("long").alias("offset"),
-    ).dropDuplicates(["partition", "offset"])
-
-
 def _not_replayed(session: SparkSession, letters: DataFrame, platform: Platform, topic: str) -> DataFrame:
-    table = lake.dead_letter_replays(platform)
+    table = tables.dead_letter_replays(platform)
     if table.version() < 0:
         return letters
     return letters.join(table.read(session).where(F.col("Topic") == topic), PLACE, "left_anti")
@@ -115,7 +103,7 @@ def _send(readable: DataFrame, platform: Platform, topic: str, run_id: str) -> i
         for row in readable.select(PLACE).collect()
     ]
     if sent:
-        lake.dead_letter_replays(platform).add(sent, {"run_id": run_id})
+        tables.dead_letter_replays(platform).add(sent, {"run_id": run_id})
     return len(sent)
 
 

@@ -5,8 +5,9 @@ Nothing is copied or lost: the versions between stay, and a rollback can itself 
 
 import datetime as dt
 
-from jobs import lake, settings
-from jobs.settings import JobError, Platform
+from jobs.backends import settings, tables
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
 
 
 def main(platform: Platform) -> None:
@@ -17,22 +18,25 @@ def main(platform: Platform) -> None:
     arguments.add_argument("--reason", required=True, type=settings.line, help="why; kept in the table's history")
     options = arguments.parse_args()
     feed, version = options.feed, options.to_version
-    table = lake.baseline(platform, feed)
-    commits = {commit.version: commit.note for commit in table.commits()}
-    if any(note.get("run_id") == options.run_id for note in commits.values()):
+    table = tables.baseline(platform, feed)
+    log = tables.log_of_baseline(platform, feed)
+    if log.of_run(options.run_id):
         print(f"baseline/{feed.table}: run {options.run_id} has rolled back already", flush=True)
         return
-    promoted = sorted(number for number, note in commits.items() if "candidate_version" in note)
-    if not promoted:
+    if log.in_force is None:
         raise JobError(f"baseline/{feed.table} has no promoted version to roll back to")
-    in_force = promoted.pop()  # upkeep may have made commits since
-    if version not in promoted:
-        choice = ", ".join(map(str, promoted)) or "none"
-        raise JobError(f"--to-version {version}: of baseline/{feed.table}, {in_force} in force, one of: {choice}")
-    then = commits[version]
-    said = {"run_id": options.run_id, "rolled_back_to": version, "by": options.by, "reason": options.reason}
-    at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
-    table.restore(version, then | said | {"at": at})
+    notes = {entry.version: entry.note for entry in log.earlier}
+    if version not in notes:
+        choice = ", ".join(map(str, sorted(notes))) or "none"
+        raise JobError(f"--to-version {version}: of baseline/{feed.table}, {log.in_force.version} in force, one of: {choice}")
+    rollback = {
+        "run_id": options.run_id,
+        "rolled_back_to": version,
+        "by": options.by,
+        "reason": options.reason,
+        "at": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
+    }
+    table.restore(version, notes[version] | rollback)
     print(f"baseline/{feed.table}: version {table.version()} is in force, the same as version {version}", flush=True)
 
 

@@ -13,8 +13,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from contracts.feeds import Feed, load_feeds
 from serving import data_docs, metrics, problems
 from serving.events import closed_on_signal
-from serving.headers import SecurityHeaders
 from serving.routes import router
+from serving.security_headers import SecurityHeaders
 from serving.settings import Settings
 from serving.state import State
 

@@ -2,7 +2,7 @@
 
 They are HTML that others made, and services' names stand in it as they came, unescaped. So no script runs in them, nothing is
 loaded from elsewhere, and they have an origin of their own (`sandbox`). What they would load from elsewhere is their look: a
-stylesheet of ours is put in instead. Their index is drawn by scripts alone, so it leads to the newest report.
+stylesheet of Sundial is put in instead. Their index is drawn by scripts alone, so it leads to the newest report.
 """
 
 import functools
@@ -14,7 +14,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from contracts.feeds import Feed
-from serving.asked import PROBLEM, Declared, Now
+from serving.dependencies import INVALID, PROBLEM, CurrentState, DeclaredFeed
 from serving.problems import ProblemError
 
 RUN_ID = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.:+-]{1,200}")
@@ -38,9 +38,9 @@ def url(lake: str, feed: Feed, run_id: str) -> str | None:
     tags=["baseline"],
     summary="Great Expectations' Data Docs of one run of the gate",
     response_class=HTMLResponse,
-    responses={404: PROBLEM | {"description": "No such feed, run or file."}},
+    responses={404: PROBLEM | {"description": "No such feed, run or file."}, **INVALID},
 )
-def data_docs(feed: Declared, run_id: str, state: Now, file: str = "") -> Response:
+def data_docs(feed: DeclaredFeed, run_id: str, state: CurrentState, file: str = "") -> Response:
     """A file of the run's Data Docs. The folder itself and its index lead to the newest report. No script runs in them."""
     folder = _folder(state.settings.lake, feed, run_id)
     if folder is None:

@@ -1,4 +1,4 @@
-"""New records to the pages that listen: one bounded queue per listener, so a slow page costs little and slows nobody."""
+"""New records to the pages that listen: one bounded queue per listener, so a slow page costs little and slows no other."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ class Event:
 
 @dataclass(eq=False)
 class Listener:
-    """One page. Hears all anomalies of its feed, and the scored readings of its service (of every service if it named none)."""
+    """One page. Receives its feed's anomalies, and the scored readings of its service (of every service if it named none)."""
 
     feed: str
     service: str | None
@@ -38,7 +38,7 @@ class Listener:
         return event.feed == self.feed and (event.kind == ANOMALY or self.service in (None, event.service))
 
     def offer(self, event: Event) -> None:
-        """Queues the event; a full queue is dropped whole and the listener told to load afresh."""
+        """Queues the event; a full queue is dropped whole and the listener must reload."""
         if len(self.waiting) >= self.capacity:
             self.waiting.clear()
             self.lost = True
@@ -91,7 +91,7 @@ class Events:
 
     def _on_loop(self, function, *arguments) -> None:
         if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop ended in between: nobody listens any more
+            with contextlib.suppress(RuntimeError):  # the loop ended in between: there is no listener any more
                 self._loop.call_soon_threadsafe(function, *arguments)
 
     def _offer(self, events: list[Event]) -> None:
@@ -107,7 +107,7 @@ class Events:
 
 @contextlib.contextmanager
 def closed_on_signal(events: Events) -> Iterator[None]:
-    """Closes the events as soon as the server is told to stop: it waits for open responses, and these never end by themselves."""
+    """Closes the events as soon as the server is to stop: it waits for open responses, and these never end by themselves."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What the derived topics said lately, held in bounded memory. Written by the one consumer thread, read by every request."""
+"""The newest readings and anomalies of the derived topics, in bounded memory. One consumer thread writes, every request reads."""
 
 import bisect
 import heapq
@@ -42,7 +42,7 @@ class Series:
     def __init__(self, capacity: int):
         self._capacity = capacity
         self.times = array("q")
-        self._columns = tuple(array(code) for code in "qdddbq")
+        self._columns: tuple[array, ...] = tuple(array(code) for code in "qdddbq")
 
     def put(self, reading: Reading) -> None:
         row = (
@@ -136,12 +136,12 @@ class Memory:
             self._anomalies[feed].pop((at, service), None)
 
     def services(self, feed: str) -> dict[str, Reading | None]:
-        """Newest reading of every service heard of."""
+        """Newest reading of every known service."""
         with self._lock:
             return {name: series.newest() for name, series in self._series[feed].items()}
 
     def readings(self, feed: str, service: str, since: int) -> list[Reading]:
-        """Readings from `since` (epoch milliseconds) on, oldest first; empty for a service never heard of."""
+        """Readings from `since` (epoch milliseconds) on, oldest first; empty for an unknown service."""
         with self._lock:
             series = self._series[feed].get(service)
             return series.since(since) if series else []

@@ -1,18 +1,19 @@
-"""Streams, baselines and gates as Prometheus metrics, read anew at each scrape.
+"""Streams, baselines and gates as Prometheus metrics, read at each scrape.
 
-Series of what is not known are left out rather than told as zero. Airflow has metrics of its own: see docs/operations.md.
+Series of what is not known are left out rather than reported as zero. Airflow has metrics of its own: see docs/operations.md.
 """
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from contracts.feeds import Feed
-from serving.asked import Now
+from serving.dependencies import CurrentState
 from serving.state import State
 from serving.streams import Stream, streams
 
@@ -21,7 +22,7 @@ router = APIRouter()
 
 
 @router.get("/metrics", tags=["state"], summary="Metrics for Prometheus", response_class=Response)
-def metrics(state: Now) -> Response:
+def metrics(state: CurrentState) -> Response:
     """In Prometheus' text format. `sundial_stream_*` by feed and stream, `sundial_baseline_*` and `sundial_gate_*` by feed."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(state))
@@ -39,7 +40,7 @@ class _Collector:
 
 
 def _of_streams(found: list[Stream]) -> Iterator[Metric]:
-    told = {
+    gauges = {
         "up": ("1 while it scores or takes up another baseline, else 0", lambda each: each.state in WELL),
         "heartbeat_age_seconds": ("Since its driver last reported", lambda each: each.heartbeat_age_seconds),
         "baseline_version": ("Version of the baseline that it scores by; -1: none", lambda each: each.baseline_version),
@@ -48,7 +49,7 @@ def _of_streams(found: list[Stream]) -> Iterator[Metric]:
         "input_per_second": ("Records that come in, over ten seconds", lambda each: each.health.input_per_second),
         "stalled_seconds": ("How long none was done while some waited", lambda each: each.health.stalled_seconds),
     }
-    for name, (meaning, value) in told.items():
+    for name, (meaning, value) in gauges.items():
         yield _gauge(f"sundial_stream_{name}", meaning, ["feed", "stream"], {(e.feed, e.stream): value(e) for e in found})
     meaning = "Records dead-lettered since its query started"
     dead = CounterMetricFamily("sundial_stream_dead_letters", meaning, labels=["feed", "stream"])
@@ -84,7 +85,7 @@ def _of_gates(state: State) -> Iterator[Metric]:
     yield _gauge("sundial_gate_expectations_failed", meaning, ["feed", "severity"], failed)
 
 
-def _gauge(name: str, meaning: str, labels: list[str], values: dict[tuple[str, ...], float | None]) -> Metric:
+def _gauge(name: str, meaning: str, labels: list[str], values: Mapping[Any, float | None]) -> Metric:
     family = GaugeMetricFamily(name, meaning, labels=labels)
     for key, value in values.items():
         if value is not None:

@@ -45,14 +45,14 @@ class FeedInfo(BaseModel):
     timezone: Annotated[str, Field(description="IANA time zone in which days and slots are counted.")]
     rule: Rule
     services: Annotated[int, Field(description="Services known from live readings or from the baseline.")]
-    newest_at: Annotated[dt.datetime | None, Field(description="Time of the newest scored reading; null: none heard yet.")]
+    newest_at: Annotated[dt.datetime | None, Field(description="Time of the newest scored reading; null: none yet.")]
     anomalies: Annotated[int, Field(description="Anomalies held in memory.")]
     baseline_version: Version
 
 
 class ServiceInfo(BaseModel):
     name: str
-    at: Annotated[dt.datetime | None, Field(description="Time of the newest scored reading; null: none heard yet.")]
+    at: Annotated[dt.datetime | None, Field(description="Time of the newest scored reading; null: none yet.")]
     value: Annotated[int | None, Field(description="Its value, requests in the interval.")]
     expected: Expected
     pct: Percent
@@ -71,6 +71,12 @@ class Point(BaseModel):
     pct: Percent
     anomalous: Annotated[bool | None, Field(description="Whether it broke the rule; null: from history, which does not know.")]
     baseline_version: Version
+
+
+class ScoredPoint(Point):
+    """A point as the events carry it."""
+
+    service: str
 
 
 class ExpectedPoint(BaseModel):
@@ -122,7 +128,7 @@ class PromotionInfo(BaseModel):
     version: Annotated[int, Field(description="Delta version of the baseline table.")]
     kind: Annotated[
         Literal["promotion", "rollback", "write"],
-        Field(description="write: no promotion; somebody wrote the table without naming a candidate."),
+        Field(description="write: no promotion; a commit that names no candidate."),
     ]
     promoted_at: dt.datetime
     by: Annotated[str | None, Field(description="Who promoted, approved or rolled back.")]
@@ -139,7 +145,7 @@ class PromotionInfo(BaseModel):
 class Baseline(BaseModel):
     version: Annotated[
         int | None,
-        Field(description="Newest version of the table, as streams report it; upkeep raises it and changes nothing in force."),
+        Field(description="Version in force, as streams report it; null: no baseline was promoted yet."),
     ]
     in_force: Annotated[PromotionInfo | None, Field(description="Null: no baseline was promoted yet.")]
     history: Annotated[

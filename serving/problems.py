@@ -28,9 +28,9 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError):
-        said = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors())
+        mistakes = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors())
         remedy = "Correct the parameters; /openapi.json lists what each accepts."
-        return _answer(ProblemError(422, "invalid-parameter", "A parameter is not valid", said, remedy).body)
+        return _answer(ProblemError(422, "invalid-parameter", "A parameter is not valid", mistakes, remedy).body)
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException):

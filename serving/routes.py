@@ -12,9 +12,9 @@ from pydantic import AwareDatetime
 
 from contracts.feeds import Feed
 from serving import data_docs, models, series, streams
-from serving.asked import NOT_FOUND, Count, Declared, Now, known_service, the_feed
-from serving.events import ANOMALY, SCORED, Event
-from serving.memory import Anomaly
+from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, Limit, declared_feed, known_service
+from serving.events import Event
+from serving.memory import Anomaly, Reading
 from serving.problems import ProblemError
 from serving.state import State
 
@@ -22,9 +22,9 @@ router = APIRouter()
 
 
 @router.get("/health", tags=["state"], summary="Whether serving works, and what it reads")
-def health(state: Now) -> models.Health:
+def health(state: CurrentState) -> models.Health:
     """Always 200 while the process answers; `status` and `remedies` say what is missing."""
-    live, remedies = state.live.state, []
+    live, remedies = state.live.status, []
     if live.broker == "unreachable":
         remedies.append(f"Kafka at {state.settings.kafka} does not answer: start the brokers or correct SUNDIAL_KAFKA.")
     if live.registry_error:
@@ -49,19 +49,19 @@ def health(state: Now) -> models.Health:
 
 
 @router.get("/api/feeds", tags=["feeds"], summary="Every declared feed")
-def feeds(state: Now) -> list[models.FeedInfo]:
+def feeds(state: CurrentState) -> list[models.FeedInfo]:
     return [_feed_info(state, feed) for feed in state.feeds.values()]
 
 
-@router.get("/api/feeds/{feed}", tags=["feeds"], summary="One feed", responses=NOT_FOUND)
-def one_feed(feed: Declared, state: Now) -> models.FeedInfo:
+@router.get("/api/feeds/{feed}", tags=["feeds"], summary="One feed", responses=REFUSED)
+def one_feed(feed: DeclaredFeed, state: CurrentState) -> models.FeedInfo:
     return _feed_info(state, feed)
 
 
 @router.get(
-    "/api/feeds/{feed}/services", tags=["feeds"], summary="A feed's services with their newest readings", responses=NOT_FOUND
+    "/api/feeds/{feed}/services", tags=["feeds"], summary="A feed's services with their newest readings", responses=REFUSED
 )
-def services(feed: Declared, state: Now) -> list[models.ServiceInfo]:
+def services(feed: DeclaredFeed, state: CurrentState) -> list[models.ServiceInfo]:
     in_baseline = state.tables.services(feed)
     newest = state.memory.services(feed.name)
     found = []
@@ -85,16 +85,20 @@ def services(feed: Declared, state: Now) -> list[models.ServiceInfo]:
     "/api/feeds/{feed}/services/{service:path}/series",
     tags=["feeds"],
     summary="Readings of one service beside what was expected, and what is expected next",
-    responses=NOT_FOUND,
+    responses=REFUSED,
 )
 def one_series(
-    feed: Declared,
+    feed: DeclaredFeed,
     service: str,
-    state: Now,
+    state: CurrentState,
     minutes: Annotated[int, Query(ge=1, le=43_200, description="Length of the window, minutes.")] = 60,
     at: Annotated[
         AwareDatetime | None,
-        Query(description="An instant that the window lies around, with its offset; left out: the window ends now."),
+        Query(
+            ge=series.FIRST,
+            le=series.LAST,
+            description="An instant, 1900 to 2199, that the window lies around, with its offset; left out: the window ends now.",
+        ),
     ] = None,
 ) -> models.Series:
     known_service(state, feed, service)
@@ -108,11 +112,11 @@ def one_series(
     return series.series(feed, service, shown, readings, archived, lambda day: state.tables.arrays(feed, service, day))
 
 
-@router.get("/api/feeds/{feed}/anomalies", tags=["feeds"], summary="Latest anomalies, newest first", responses=NOT_FOUND)
+@router.get("/api/feeds/{feed}/anomalies", tags=["feeds"], summary="Latest anomalies, newest first", responses=REFUSED)
 def anomalies(
-    feed: Declared,
-    state: Now,
-    limit: Count = 100,
+    feed: DeclaredFeed,
+    state: CurrentState,
+    limit: Limit = 100,
     service: Annotated[str | None, Query(description="Of this service only.")] = None,
 ) -> list[models.AnomalyInfo]:
     if service is not None:
@@ -120,14 +124,14 @@ def anomalies(
     return [_anomaly_info(feed, each) for each in state.memory.anomalies(feed.name, limit, service)]
 
 
-@router.get("/api/feeds/{feed}/baseline", tags=["baseline"], summary="The baseline in force and its history", responses=NOT_FOUND)
-def baseline(feed: Declared, state: Now, limit: Count = 50) -> models.Baseline:
-    history = [models.PromotionInfo(**asdict(each)) for each in state.tables.promotions(feed, limit)]
+@router.get("/api/feeds/{feed}/baseline", tags=["baseline"], summary="The baseline in force and its history", responses=REFUSED)
+def baseline(feed: DeclaredFeed, state: CurrentState, limit: Limit = 50) -> models.Baseline:
+    history = [models.PromotionInfo.model_validate(each, from_attributes=True) for each in state.tables.promotions(feed, limit)]
     return models.Baseline(version=state.tables.version(feed), in_force=history[0] if history else None, history=history)
 
 
-@router.get("/api/feeds/{feed}/gate-results", tags=["baseline"], summary="What the gate found, newest first", responses=NOT_FOUND)
-def gate_results(feed: Declared, state: Now, limit: Count = 20) -> list[models.GateResultInfo]:
+@router.get("/api/feeds/{feed}/gate-results", tags=["baseline"], summary="What the gate found, newest first", responses=REFUSED)
+def gate_results(feed: DeclaredFeed, state: CurrentState, limit: Limit = 20) -> list[models.GateResultInfo]:
     return [
         models.GateResultInfo(**asdict(each), docs_url=data_docs.url(state.settings.lake, feed, each.run_id))
         for each in state.tables.gate_results(feed, limit)
@@ -135,19 +139,19 @@ def gate_results(feed: Declared, state: Now, limit: Count = 20) -> list[models.G
 
 
 @router.get("/api/streams", tags=["state"], summary="State of the running streams")
-def running_streams(state: Now) -> list[models.StreamInfo]:
+def running_streams(state: CurrentState) -> list[models.StreamInfo]:
     found = streams.streams(Path(state.settings.streams), state.now(), state.settings.spark_history)
     return [models.StreamInfo(**asdict(each)) for each in found]
 
 
 def listened_to(
-    state: Now,
+    state: CurrentState,
     feed: Annotated[str, Query(description="Anomalies of this feed.")],
     service: Annotated[
         str | None, Query(description="Scored readings of this service only; of every service if left out.")
     ] = None,
 ) -> tuple[Feed, str | None]:
-    declared = the_feed(feed, state)
+    declared = declared_feed(feed, state)
     return declared, None if service is None else known_service(state, declared, service)
 
 
@@ -156,23 +160,26 @@ def listened_to(
     tags=["feeds"],
     summary="New scored readings and anomalies as they come (Server-Sent Events)",
     response_class=EventSourceResponse,
-    responses=NOT_FOUND,
+    responses=REFUSED,
 )
-async def events(what: Annotated[tuple[Feed, str | None], Depends(listened_to)], state: Now) -> AsyncIterator[ServerSentEvent]:
+async def events(
+    what: Annotated[tuple[Feed, str | None], Depends(listened_to)], state: CurrentState
+) -> AsyncIterator[ServerSentEvent]:
     """`scored` carries a point as in the series, with its service; `anomaly` one as in the list of anomalies, of every service of
     the feed; `resync` says that this listener was too slow and has to load afresh. A comment every 15 s keeps the line open."""
     feed, service = what
     yield ServerSentEvent(comment="listening", retry=2000)
     async for event in state.events.listen(feed.name, service):
-        yield ServerSentEvent(event=event.kind, data=_event_data(feed, event))
+        yield ServerSentEvent(event=event.kind, raw_data=event_json(feed, event))
 
 
-def _event_data(feed: Feed, event: Event) -> dict:
-    if event.kind == SCORED:
-        return {"service": event.service} | series.point(feed, event.record).model_dump(mode="json")
-    if event.kind == ANOMALY:
-        return _anomaly_info(feed, event.record).model_dump(mode="json")
-    return {}
+def event_json(feed: Feed, event: Event) -> str:
+    """As the API's answers are written: a number that is not finite, such as the upper end of a very wide band, is null."""
+    if isinstance(event.record, Reading):
+        return models.ScoredPoint(service=event.service, **dict(series.point(feed, event.record))).model_dump_json()
+    if isinstance(event.record, Anomaly):
+        return _anomaly_info(feed, event.record).model_dump_json()
+    return "{}"
 
 
 def _anomaly_info(feed: Feed, anomaly: Anomaly) -> models.AnomalyInfo:

@@ -10,6 +10,7 @@ from serving.memory import Reading
 from serving.models import ExpectedPoint, Point, Series
 from serving.tables import Arrays
 
+FIRST, LAST = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC)  # of the instants that can be shown
 ArraysOfDay = Callable[[int], Arrays | None]  # day type to the service's baseline
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
-from contracts.spark_history import HISTORY
+from supervision.spark_history import HISTORY
 
 REQUIRED = {
     "SUNDIAL_KAFKA": "bootstrap.servers of the brokers, e.g. 127.0.0.1:9092",
@@ -33,7 +33,7 @@ class Settings:
     readings_per_service: int = 1500
     services_per_feed: int = 1000
     anomalies_per_feed: int = 1000
-    client_queue: int = 1000  # events that wait for one slow page before it is told to load afresh
+    client_queue: int = 1000  # events that wait for one slow page before it must reload
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
@@ -57,5 +57,5 @@ class Settings:
             streams=env["SUNDIAL_STREAMS"],
             access=access,
             spark_history=history,
-            **({"hosts": tuple(hosts)} if hosts else {}),
+            hosts=tuple(hosts) or cls.hosts,
         )

@@ -1,15 +1,15 @@
-"""What one serving process holds: the feeds, what it heard of them, and where it reads."""
+"""What one serving process holds: the feeds, their latest readings, and where it reads."""
 
 import datetime as dt
 from dataclasses import dataclass
 
 from contracts.feeds import Feed
+from serving.decoder import Decoder
 from serving.events import Events
-from serving.live import Live
+from serving.live_consumer import LiveConsumer
 from serving.memory import Memory
 from serving.settings import Settings
 from serving.tables import Tables
-from serving.wire import Decoder
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class State:
     feeds: dict[str, Feed]
     memory: Memory
     events: Events
-    live: Live
+    live: LiveConsumer
     tables: Tables
 
     @classmethod
@@ -26,7 +26,7 @@ class State:
         memory = Memory(feeds, settings.readings_per_service, settings.services_per_feed, settings.anomalies_per_feed)
         events = Events(settings.client_queue)
         kafka = settings.access.client_options(settings.kafka)
-        live = Live(kafka, feeds, memory, events, Decoder(settings.registry), settings.lookback_seconds)
+        live = LiveConsumer(kafka, feeds, memory, events, Decoder(settings.registry), settings.lookback_seconds)
         return cls(settings, feeds, memory, events, live, Tables(settings.lake))
 
     def services(self, feed: Feed) -> set[str]:

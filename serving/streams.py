@@ -1,16 +1,17 @@
-"""State of the running streams, as the API tells it."""
+"""State of the running streams, as the API gives it."""
 
 import datetime as dt
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from contracts import spark_history
-from contracts.run_state import RunState, instant, observe_all
+from supervision import spark_history
+from supervision.files import parse_time
+from supervision.status import StreamStatus, read_all
 
 
 @dataclass(frozen=True)
 class StreamHealth:
-    """What the driver last measured at the broker (see jobs/backlog.py); None is not known."""
+    """What the driver last measured at the broker (see jobs/streams/lag.py); None is not known."""
 
     measured_at: dt.datetime | None = None
     lag_records: float | None = None
@@ -42,10 +43,10 @@ class Stream:
 
 def streams(root: Path, now: dt.datetime, history: str = "") -> list[Stream]:
     """Every stream that ever ran here, by name; empty where none did. `history`: address of Spark's history server."""
-    return [_stream(each, history) for each in observe_all(root, now)]
+    return [_stream(each, history) for each in read_all(root, now)]
 
 
-def _stream(found: RunState, history: str) -> Stream:
+def _stream(found: StreamStatus, history: str) -> Stream:
     feed, _, stream = found.name.partition(".")
     heartbeat = found.heartbeat
     application = found.driver.get("spark_application")
@@ -55,12 +56,12 @@ def _stream(found: RunState, history: str) -> Stream:
         state=found.state,
         problem=found.problem,
         pid=found.pid,
-        started_at=instant(found.driver.get("started_at")),
-        heartbeat_at=instant(heartbeat.get("at")),
+        started_at=parse_time(found.driver.get("started_at")),
+        heartbeat_at=parse_time(heartbeat.get("at")),
         heartbeat_age_seconds=None if found.age is None else round(found.age, 1),
         baseline_version=heartbeat.get("baseline_version"),
         batch_id=heartbeat.get("batch_id"),
-        query_started_at=instant(heartbeat.get("query_started_at")),
+        query_started_at=parse_time(heartbeat.get("query_started_at")),
         last_error=heartbeat.get("last_error"),
         spark_application=application,
         spark_history=spark_history.page(history, application),
@@ -68,8 +69,8 @@ def _stream(found: RunState, history: str) -> Stream:
     )
 
 
-def _health(told: object) -> StreamHealth:
-    told = told if isinstance(told, dict) else {}
+def _health(reported: object) -> StreamHealth:
+    reported = reported if isinstance(reported, dict) else {}
     figures = (field.name for field in fields(StreamHealth) if field.name != "measured_at")
-    known = {name: told[name] for name in figures if type(told.get(name)) in (int, float)}
-    return StreamHealth(instant(told.get("measured_at")), **known)
+    known = {name: reported[name] for name in figures if type(reported.get(name)) in (int, float)}
+    return StreamHealth(parse_time(reported.get("measured_at")), **known)

@@ -13,14 +13,14 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from contracts.baseline_log import BaselineLog, Entry, baseline_log
 from contracts.feeds import Feed
-from serving.promotions import Promotion, promotions
 
 CACHED_ARRAYS = 256  # (service, day type) pairs: 8,640 slots cost 280 kB
 HELD_GATE_RESULTS = 500
 FRESH_SECONDS = 1.0  # a promotion shows within this
 
-Version = tuple[str, int]  # a table deleted and made anew counts its versions from zero again, under another id
+Version = tuple[str, int]  # a table deleted and created again counts its versions from zero again, under another id
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,12 @@ class Tables:
 
     def version(self, feed: Feed) -> int | None:
         """Version of the baseline in force; None: none yet."""
-        table = self._baseline(feed)
-        return None if table is None else table.version()
+        in_force = self._log(feed).in_force
+        return in_force.version if in_force else None
 
-    def promotions(self, feed: Feed, limit: int) -> list[Promotion]:
-        """Newest first, without upkeep of the table. The first put the baseline in force where it is."""
-        table = self._baseline(feed)
-        if table is None:
-            return []
-        return self._of_version(("promotions", feed.name), table, lambda: promotions(table.history()))[:limit]
+    def promotions(self, feed: Feed, limit: int) -> list[Entry]:
+        """What put each version of the baseline in force, newest first. The first is in force."""
+        return list(self._log(feed).entries[:limit])
 
     def services(self, feed: Feed) -> frozenset[str]:
         """Services that the baseline in force knows."""
@@ -119,6 +116,12 @@ class Tables:
                 self._held[what] = held
         return held[1]
 
+    def _log(self, feed: Feed) -> BaselineLog:
+        table = self._baseline(feed)
+        if table is None:
+            return BaselineLog()
+        return self._of_version(("log", feed.name), table, lambda: baseline_log(table.history()))
+
     def _baseline(self, feed: Feed) -> DeltaTable | None:
         return self._open(f"baseline/{feed.table}")
 
@@ -138,7 +141,7 @@ class Tables:
 
 
 def _version(table: DeltaTable) -> Version:
-    return table.metadata().id, table.version()
+    return str(table.metadata().id), table.version()
 
 
 def _read_arrays(table: DeltaTable, service: str, day_type: int) -> Arrays | None:

@@ -15,7 +15,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as parquet
 
 from contracts.feeds import Feed
-from sources import cells
+from sources import columns as cells
 from sources.localtime import WallClock
 from sources.readings import batch, kept, milliseconds
 

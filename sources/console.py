@@ -17,12 +17,21 @@ from contracts.kafka_access import AccessError
 from sources.capture import BadRows, CaptureError
 from sources.encoding import EncodingError
 from sources.incidents import IncidentError
-from sources.moments import MomentError, shown
+from sources.producer import Acks, PlatformError
 from sources.replay import Report
 from sources.thinning import ThinningError
-from sources.topic import Acks, PlatformError
+from sources.timestamps import TimestampError, format_timestamp
 
-EXPECTED = (AccessError, CaptureError, EncodingError, DeclarationError, IncidentError, MomentError, PlatformError, ThinningError)
+EXPECTED = (
+    AccessError,
+    CaptureError,
+    EncodingError,
+    DeclarationError,
+    IncidentError,
+    TimestampError,
+    PlatformError,
+    ThinningError,
+)
 INTERRUPTED = 130  # what a shell reports of a program ended by Ctrl-C
 
 
@@ -75,7 +84,7 @@ def stopped_by_signal() -> Iterator[threading.Event]:
 
 
 @contextmanager
-def errors_told() -> Iterator[None]:
+def errors_reported() -> Iterator[None]:
     """Expected errors become one line on stderr and exit code 2."""
     try:
         yield
@@ -87,9 +96,11 @@ def errors_told() -> Iterator[None]:
 CONFIRMED = {Acks.ALL: "", Acks.ONE: ", each confirmed by one broker only", Acks.NONE: ", none of them confirmed by Kafka"}
 
 
-def tell_report(report: Report, feed: Feed) -> None:
+def print_report(report: Report, feed: Feed) -> None:
     """The final line: what was played, from when to when, how fast, and what failed."""
-    span = f", {shown(report.first, feed)} to {shown(report.last, feed)}" if report.first is not None else ""
+    span = (
+        f", {format_timestamp(report.first, feed)} to {format_timestamp(report.last, feed)}" if report.first is not None else ""
+    )
     typer.echo(
         f"{report.delivered:,} events to {feed.topic} in {report.seconds:.1f} s ({report.rate:,.0f} events/s), "
         f"{report.failed:,} failed deliveries{CONFIRMED[report.acks]}{span}{' (stopped early)' if report.stopped else ''}"
@@ -98,7 +109,7 @@ def tell_report(report: Report, feed: Feed) -> None:
         typer.echo(f"error: first failed delivery: {report.first_error}", err=True)
 
 
-def tell_bad_rows(bad: BadRows) -> None:
+def print_bad_rows(bad: BadRows) -> None:
     for row in sorted(bad.listed, key=lambda row: (row.file, row.line)):
         typer.echo(f"bad row: {row}", err=True)
     if bad.count > len(bad.listed):

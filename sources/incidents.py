@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sources.fleet import generator
+from sources.services import generator
 
 KINDS = ("outage", "surge", "slow-leak", "stuck")
 SURGE_FACTOR = 2.5

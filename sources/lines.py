@@ -68,7 +68,7 @@ class LineFile:
                     if not replaced and os.fstat(file.fileno()).st_size < file.tell():
                         file.seek(0)
                         number, begun = 0, b""
-                if begun:  # nobody writes to it any more
+                if begun:  # no process writes to it any more
                     yield number + 1, begun
 
     def _is_another(self, file: BinaryIO) -> bool:

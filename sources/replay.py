@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contracts.feeds import Feed
+from sources.producer import QUEUE_MESSAGES, Acks, address, encoder, producer
 from sources.readings import Readings, milliseconds
-from sources.topic import QUEUE_MESSAGES, Acks, address, encoder, producer
 
 CHUNK = 4096  # readings handed to librdkafka at once
 FLUSH_SECONDS = 60
-LONGEST_NAP = 0.25  # so that a stop and delivery reports are heard
+LONGEST_NAP = 0.25  # so that a stop and delivery reports are noticed
 
 
 class Progress(Protocol):

@@ -9,13 +9,13 @@ import typer
 
 from contracts.feeds import load_feed
 from sources.capture import Capture
-from sources.console import bar, errors_told, finish, stopped_by_signal, tell_bad_rows, tell_report
-from sources.moments import moment, shown
-from sources.options import MOMENT, ConfirmedBy, FeedName, Kafka, Registry, Speed
+from sources.console import bar, errors_reported, finish, print_bad_rows, print_report, stopped_by_signal
+from sources.options import TIMESTAMP, ConfirmedBy, FeedName, Kafka, Registry, Speed
+from sources.producer import Acks
 from sources.replay import play
-from sources.staging import Staging, Window
+from sources.replay_plan import ReplayPlan, Window
 from sources.thinning import Thinning
-from sources.topic import Acks
+from sources.timestamps import format_timestamp, parse_timestamp
 
 COLUMNS = "How the capture's columns map to readings"
 TIME = "Which part, and when"
@@ -53,7 +53,8 @@ def replay(
         int | None, typer.Option(metavar="N", rich_help_panel=TIME, help="Move by N weeks of local time (may be negative).")
     ] = None,
     start: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", rich_help_panel=TIME, help=f"Begin here, after any shift: {MOMENT}.")
+        str | None,
+        typer.Option("--from", metavar="TIME", rich_help_panel=TIME, help=f"Begin here, after any shift: {TIMESTAMP}."),
     ] = None,
     until: Annotated[
         str | None, typer.Option("--until", "--to", metavar="TIME", rich_help_panel=TIME, help="End before this time.")
@@ -83,16 +84,16 @@ def replay(
 
     The same requests as ten services that report every ten seconds: … [cyan]--feed service-use --thin 10[/cyan]
     """
-    with errors_told(), stopped_by_signal() as stop:
+    with errors_reported(), stopped_by_signal() as stop:
         declared = load_feed(feed)
         capture = Capture(path, declared, key_column, service, time_column, value_column, timezone)
         thinning = Thinning(declared, thin, seed) if thin else None
         now = round(time.time() * 1000)
-        window = Window(*(moment(text, declared, now) if text else None for text in (start, until)))
-        staging = _staging(capture, now, speed > 0, window, shift_to_now, shift_weeks, thinning, limit)
-        with bar(f"{path.name} → {declared.topic}", staging.total()) as progress:
+        window = Window(*(parse_timestamp(text, declared, now) if text else None for text in (start, until)))
+        plan = _plan(capture, now, speed > 0, window, shift_to_now, shift_weeks, thinning, limit)
+        with bar(f"{path.name} → {declared.topic}", plan.total()) as progress:
             report = play(
-                staging.readings(),
+                plan.readings(),
                 declared,
                 speed=speed,
                 kafka=kafka,
@@ -102,28 +103,28 @@ def replay(
                 stop=stop,
                 acks=acks,
             )
-    _tell(staging, report)
-    finish(report, failed=bool(staging.survey.bad.count) and not skip_bad)
+    _print_plan(plan, report)
+    finish(report, failed=bool(plan.survey.bad.count) and not skip_bad)
 
 
-def _staging(capture, now, live, window, shift_to_now, shift_weeks, thinning, limit) -> Staging:
+def _plan(capture, now, live, window, shift_to_now, shift_weeks, thinning, limit) -> ReplayPlan:
     if not shift_to_now:
-        return Staging(capture, capture.survey(), shift_weeks or 0, window, thinning, limit)
+        return ReplayPlan(capture, capture.survey(), shift_weeks or 0, window, thinning, limit)
     if shift_weeks is not None:
         raise typer.BadParameter("--shift-to-now and --shift-weeks exclude each other")
-    staging = Staging.to_now(capture, now, live, thinning)
-    start = staging.window.start if window.start is None else window.start
-    end = staging.window.end if window.end is None else window.end
-    return replace(staging, window=Window(start, end), limit=limit)
+    plan = ReplayPlan.to_now(capture, now, live, thinning)
+    start = plan.window.start if window.start is None else window.start
+    end = plan.window.end if window.end is None else window.end
+    return replace(plan, window=Window(start, end), limit=limit)
 
 
-def _tell(staging: Staging, report) -> None:
-    feed, survey = staging.capture.feed, staging.survey
-    if staging.weeks:
-        captured = f"{shown(survey.first, feed)} to {shown(survey.last, feed)}"
-        typer.echo(f"moved by {staging.weeks:+} weeks; the capture itself is of {captured}")
-    if staging.left_out:
-        typer.echo(f"{staging.left_out:,} readings fell into an hour that the clock skips, and were not played", err=True)
+def _print_plan(plan: ReplayPlan, report) -> None:
+    feed, survey = plan.capture.feed, plan.survey
+    if plan.weeks:
+        captured = f"{format_timestamp(survey.first, feed)} to {format_timestamp(survey.last, feed)}"
+        typer.echo(f"moved by {plan.weeks:+} weeks; the capture itself is of {captured}")
+    if plan.left_out:
+        typer.echo(f"{plan.left_out:,} readings fell into an hour that the clock skips, and were not played", err=True)
     if survey.bad.count:
-        tell_bad_rows(survey.bad)
-    tell_report(report, feed)
+        print_bad_rows(survey.bad)
+    print_report(report, feed)

@@ -4,12 +4,12 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import httpx2
 import orjson
 import typer
-from confluent_kafka import KafkaException, Message, Producer
+from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.schema_registry.error import SchemaRegistryError
@@ -19,11 +19,11 @@ from contracts import avro
 from contracts.declarations import LINES, Topic
 from contracts.topics import declared_topics
 from sources.capture import BadRows, CaptureError
-from sources.console import bar, errors_told, stopped_by_signal, tell_bad_rows
+from sources.console import bar, errors_reported, print_bad_rows, stopped_by_signal
 from sources.lines import LineFile
 from sources.options import Kafka, Registry
+from sources.producer import PlatformError, address, producer
 from sources.records import Record, RecordFile
-from sources.topic import PlatformError, address, producer
 
 NAP = 0.05
 
@@ -52,7 +52,7 @@ def send(
     [bold]Example[/bold]: [cyan]sundial send samples/nyc_taxi_rides_2020-07.csv rides[/cyan]
     """
     bad, began = BadRows(), time.monotonic()
-    with errors_told(), stopped_by_signal() as stop:
+    with errors_reported(), stopped_by_signal() as stop:
         declared = _topic(topic)
         records = _records(path, declared, key, follow, bad, stop)
         sender = _Sender(
@@ -68,7 +68,7 @@ def send(
                 progress.advance(1)
         sender.flush()
     if bad.count:
-        tell_bad_rows(bad)
+        print_bad_rows(bad)
     typer.echo(
         f"{sender.sent - sender.failed:,} records to {topic} in {time.monotonic() - began:.1f} s, "
         f"{sender.failed:,} failed deliveries"
@@ -110,7 +110,8 @@ class _Sender:
     """Writes records in JSON, or with the newest schemas of the topic's subjects."""
 
     def __init__(self, topic: Topic, kafka: str, registry: str):
-        self.sent, self.failed, self.first_error = 0, 0, None
+        self.sent, self.failed = 0, 0
+        self.first_error: str | None = None
         self._topic, self._registry = topic, registry
         self._producer: Producer = producer(topic.name, kafka, 50, self._delivered)
         client = SchemaRegistryClient({"url": registry})
@@ -141,10 +142,10 @@ class _Sender:
         self._producer.poll(0)
 
     def flush(self) -> None:
-        left = self._producer.flush(60)  # which is told of further failures, and so changes their number
+        left = self._producer.flush(60)  # its callback counts further failures
         self.failed += left
 
-    def _wired(self, what: dict | str | bytes | None, field: str) -> bytes | None:
+    def _wired(self, what: Any, field: MessageField) -> bytes | None:
         if field not in self._encode:
             return what.encode() if isinstance(what, str) else what
         try:
@@ -153,7 +154,7 @@ class _Sender:
             subject = avro.subject(self._topic.name) if field == MessageField.VALUE else avro.key_subject(self._topic.name)
             raise PlatformError(f"registry {self._registry}, subject {subject}: {error}; `sundial up` registers it") from error
 
-    def _delivered(self, error: KafkaException | None, message: Message) -> None:
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self.failed += 1
             self.first_error = self.first_error or error.str()

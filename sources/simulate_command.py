@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from contracts.feeds import Feed, load_feed
-from sources.console import bar, errors_told, finish, stopped_by_signal, tell_report
-from sources.fleet import service_names
+from sources.console import bar, errors_reported, finish, print_report, stopped_by_signal
 from sources.incidents import Incident, draw_incidents, parse_incident
-from sources.moments import moment
-from sources.options import MOMENT, ConfirmedBy, FeedName, Kafka, Registry
+from sources.options import TIMESTAMP, ConfirmedBy, FeedName, Kafka, Registry
+from sources.producer import Acks
 from sources.replay import Report, play
+from sources.services import service_names
 from sources.simulator import Simulation, write
-from sources.topic import Acks
+from sources.timestamps import parse_timestamp
 
 LIVE = "Live"
 INCIDENTS = "Incidents"
@@ -27,7 +27,7 @@ def simulate(
         str, typer.Option(metavar="N|NAMES", help="Size of the fleet, or its names, separated by commas.")
     ] = "10",
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same fleet, history and live.")] = 0,
-    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help=f"First reading: {MOMENT}.")] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help=f"First reading: {TIMESTAMP}.")] = None,
     until: Annotated[str | None, typer.Option("--until", "--to", metavar="TIME", help="End. Default: now; live: never.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write Parquet and labels.json to a new folder.")] = None,
     live: Annotated[
@@ -67,11 +67,11 @@ def simulate(
     The same fleet in the topic: five weeks of history, then live, with an outage in two minutes:
     [cyan]sundial simulate --feed service-use --services 10 --seed 7 --from -35d --live --incident outage@checkout+2m..5m[/cyan]
     """
-    with errors_told(), stopped_by_signal() as stop:
+    with errors_reported(), stopped_by_signal() as stop:
         declared, names = load_feed(feed), _names(services)
         now = round(time.time() * 1000)
         running = now - now % (declared.interval_seconds * 1000)  # start of the interval that is running now
-        first, end = (moment(text, declared, now) if text else None for text in (start, until))
+        first, end = (parse_timestamp(text, declared, now) if text else None for text in (start, until))
         if live == (out is not None):
             raise typer.BadParameter("choose one: --out FOLDER writes Parquet, --live plays into the topic")
         if not live and first is None:
@@ -110,10 +110,10 @@ def _incidents(
     live: bool,
 ) -> list[Incident]:
     origin = now if live or first is None else first
-    asked = [parse_incident(spec, origin, names, feed.interval_seconds) for spec in specs]
+    given = [parse_incident(spec, origin, names, feed.interval_seconds) for spec in specs]
     last = end if end is not None else now + 7 * 86_400_000 if live else now
     drawn = draw_incidents(names, now if first is None else first, last, seed, per_week, feed.interval_seconds)
-    return sorted(asked + drawn, key=lambda incident: (incident.start, incident.service))
+    return sorted(given + drawn, key=lambda incident: (incident.start, incident.service))
 
 
 def _write(simulation: Simulation, first: int, end: int, out: Path) -> None:
@@ -133,11 +133,11 @@ def _play(simulation, first, running, now, end, speed, how: dict) -> Report:
         with bar(f"history → {feed.topic}", total) as progress:
             history = simulation.readings(first, running if end is None else min(running, end))
             report = play(history, feed, progress=progress, **how)
-        tell_report(report, feed)
+        print_report(report, feed)
         if report.stopped or report.failed:
             return report
     with bar(f"live → {feed.topic}", None) as progress:
         readings = simulation.readings(max(running, first or running), end)
         report = play(readings, feed, speed=speed, origin_ms=now, progress=progress, **how)
-    tell_report(report, feed)
+    print_report(report, feed)
     return report

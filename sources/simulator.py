@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from contracts.feeds import SECONDS_PER_DAY, Feed
-from sources.fleet import Service
 from sources.incidents import Incident, IncidentError
 from sources.localtime import first_pass, to_wall
 from sources.readings import batch, between
+from sources.services import Service
 
 EPOCH = dt.date(1970, 1, 1).toordinal()
 
@@ -35,10 +35,10 @@ class Simulation:
 
     def days(self, start: int, end: int | None) -> Iterator[tuple[dt.date, pa.RecordBatch]]:
         """(local date, readings in order of time) for start <= Timestamp < end, epoch milliseconds; endless where end is None."""
-        fleet = [Service.drawn(self.seed, name) for name in self.services]
+        services = [Service.drawn(self.seed, name) for name in self.services]
         day = self._date(start)
         while end is None or self._midnight(day) < end:
-            (readings,) = between([self._day(fleet, day)], start, end)
+            (readings,) = between([self._day(services, day)], start, end)
             if readings.num_rows:
                 yield day, readings
             day += dt.timedelta(days=1)
@@ -50,14 +50,14 @@ class Simulation:
     def labels(self) -> list[dict]:
         return [incident.label() for incident in self.incidents]
 
-    def _day(self, fleet: list[Service], day: dt.date) -> pa.RecordBatch:
+    def _day(self, services: list[Service], day: dt.date) -> pa.RecordBatch:
         times = self._times(day)
-        values = np.empty((len(times), len(fleet)), np.int64)  # row by row it is in order of time
-        for column, service in enumerate(fleet):
+        values = np.empty((len(times), len(services)), np.int64)  # row by row it is in order of time
+        for column, service in enumerate(services):
             values[:, column] = self._service_day(service, day, times)
-        codes = pa.array(np.tile(np.arange(len(fleet), dtype=np.int32), len(times)))
+        codes = pa.array(np.tile(np.arange(len(services), dtype=np.int32), len(times)))
         names = pa.DictionaryArray.from_arrays(codes, pa.array(list(self.services), pa.string())).dictionary_decode()
-        return batch(names, np.repeat(times, len(fleet)), values.ravel())
+        return batch(names, np.repeat(times, len(services)), values.ravel())
 
     def _service_day(self, service: Service, day: dt.date, times: np.ndarray) -> np.ndarray:
         values = self._normal(service, day, times)

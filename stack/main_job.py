@@ -10,12 +10,14 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from contracts.feeds import Feed, load_feed
-from contracts.run_state import observe
-from stack import airflow, fleet, process, status
-from stack.airflow_api import AirflowApi
+from stack import demo
 from stack.errors import StackError, tail
-from stack.home import Home
-from stack.lifecycle import Say, Starting
+from stack.instance import Instance
+from stack.parts import airflow, process, status
+from stack.parts.airflow_api import AirflowApi
+from stack.parts.lifecycle import Say, Starting
+from supervision.files import StreamFolder
+from supervision.status import read_status
 
 FEED = "service-use"
 STREAM = "score"
@@ -26,38 +28,38 @@ ANOMALY_TIMEOUT = 120.0
 STEPS = 8
 
 
-def run(home: Home, say: Say) -> None:
+def run(instance: Instance, say: Say) -> None:
     """The whole main job. Raises StackError naming the step that failed, its log and a remedy."""
     feed = load_feed(FEED)
-    with home.locked():
+    with instance.locked():
         step(say, 1, "start Kafka and the schema registry, deploy topics and contracts (Airflow boots meanwhile)")
-        starting = Starting(home, say)
+        starting = Starting(instance, say)
         starting.data.result()
-        step(say, 2, f"load {fleet.HISTORY_DAYS} days of {fleet.SERVICES} simulated services into {feed.topic}")
-        count = fleet.load_history(home, feed)
+        step(say, 2, f"load {demo.HISTORY_DAYS} days of {demo.SERVICES} simulated services into {feed.topic}")
+        count = demo.load_history(instance, feed)
         say(f"{count:,} readings" if count else "the history is there already")
-        seen = ends(home, feed.anomalies_topic)
+        seen = ends(instance, feed.anomalies_topic)
         step(say, 3, "start live readings; something goes wrong with checkout at once")
-        fleet.start_live(home, feed)
+        demo.start_live(instance, feed)
         since = dt.datetime.now(dt.UTC)
         step(say, 4, "wait for Airflow and serving")
         starting.wait()
-    api = AirflowApi(home)
+    api = AirflowApi(instance)
     nightly = f"nightly_baseline.{feed.name}"
     step(say, 5, f"{nightly}, run by Airflow: archive, build, check, promote (the scoring stream starts meanwhile)")
-    api.unpause(nightly)
     api.unpause("supervise_streams")
-    if promoted := promoted_today(home, feed):
+    if promoted := promoted_today(instance, feed):
+        api.unpause(nightly)
         say(f"a baseline was promoted at {promoted:%H:%M:%S} UTC; trigger the DAG in Airflow for a new one")
     else:
-        api.watch(nightly, api.begin(nightly, {}), say, NIGHTLY_TIMEOUT)
+        api.watch(nightly, api.start(nightly), say, NIGHTLY_TIMEOUT)
     step(say, 6, "supervise_streams: Airflow keeps the scoring stream running; it takes up the promoted baseline")
-    say(f"baseline version {await_stream(home, api, feed)} is in force")
+    say(f"baseline version {await_stream(instance, api, feed)} is in force")
     step(say, 7, f"wait for anomalies in {feed.anomalies_topic}")
-    for anomaly in anomalies(home, feed, seen, since):
+    for anomaly in anomalies(instance, feed, seen, since):
         say(f"  {describe(anomaly)}")
     step(say, 8, "the other feeds: their samples, moved to the present; Airflow computes their baselines while you look around")
-    for other in fleet.start_samples(home):
+    for other in demo.start_samples(instance):
         api.unpause(f"nightly_baseline.{other}")
 
 
@@ -65,35 +67,35 @@ def step(say: Say, number: int, what: str) -> None:
     say(f"step {number}/{STEPS} {what}")
 
 
-def promoted_today(home: Home, feed: Feed) -> dt.datetime | None:
+def promoted_today(instance: Instance, feed: Feed) -> dt.datetime | None:
     """When the baseline in force was promoted, if that was today where the feed lives."""
-    at = status.baselines(home).get(feed.table, {}).get("promotion", {}).get("at")
+    at = status.baselines(instance).get(feed.table, {}).get("promotion", {}).get("at")
     promoted = dt.datetime.fromisoformat(at) if at else None
     return promoted if promoted and promoted.astimezone(feed.zone).date() == dt.datetime.now(feed.zone).date() else None
 
 
-def await_stream(home: Home, api: AirflowApi, feed: Feed) -> int:
-    """Wait until the stream's heart beats and it has a baseline; the baseline's version."""
-    folder, deadline = home.streams / f"{feed.name}.{STREAM}", time.monotonic() + STREAM_TIMEOUT
+def await_stream(instance: Instance, api: AirflowApi, feed: Feed) -> int:
+    """Wait until the stream runs and has a baseline; the baseline's version."""
+    folder, deadline = StreamFolder.of(instance.streams, feed.name, STREAM), time.monotonic() + STREAM_TIMEOUT
     while True:
-        stream = observe(folder)
+        stream = read_status(folder)
         version = stream.heartbeat.get("baseline_version", -1)
         if stream.state == "running" and version >= 0:
             return version
         if time.monotonic() > deadline:
             what = f"stream {stream.name} is {stream.state} after {STREAM_TIMEOUT:.0f} s, baseline {version}; its log ends:\n"
-            raise StackError(what + tail(stream.log), log=stream.log, remedy=f"see {home.airflow}/dags/supervise_streams")
+            raise StackError(what + tail(stream.log), log=stream.log, remedy=f"see {instance.airflow}/dags/supervise_streams")
         time.sleep(0.3)
 
 
-def consumer(home: Home) -> Consumer:
-    settings = {"bootstrap.servers": home.kafka, "group.id": "sundial-run", "enable.auto.commit": False}
+def consumer(instance: Instance) -> Consumer:
+    settings = {"bootstrap.servers": instance.kafka, "group.id": "sundial-run", "enable.auto.commit": False}
     return Consumer({**settings, "fetch.queue.backoff.ms": 5, "isolation.level": "read_committed"})
 
 
-def ends(home: Home, topic: str) -> list[TopicPartition]:
+def ends(instance: Instance, topic: str) -> list[TopicPartition]:
     """Where each partition of a topic ends now."""
-    reader = consumer(home)
+    reader = consumer(instance)
     try:
         numbers = reader.list_topics(topic, timeout=10).topics[topic].partitions
         marks = {number: reader.get_watermark_offsets(TopicPartition(topic, number), timeout=10) for number in numbers}
@@ -102,11 +104,11 @@ def ends(home: Home, topic: str) -> list[TopicPartition]:
         reader.close()
 
 
-def anomalies(home: Home, feed: Feed, seen: list[TopicPartition], since: dt.datetime) -> Iterator[dict]:
+def anomalies(instance: Instance, feed: Feed, seen: list[TopicPartition], since: dt.datetime) -> Iterator[dict]:
     """The first anomalies after the offsets seen, of readings since then: a restarted stream scores older ones again."""
-    decode = AvroDeserializer(SchemaRegistryClient({"url": home.registry}))
+    decode = AvroDeserializer(SchemaRegistryClient({"url": instance.registry}))
     context = SerializationContext(feed.anomalies_topic, MessageField.VALUE)
-    reader, deadline, found = consumer(home), time.monotonic() + ANOMALY_TIMEOUT, 0
+    reader, deadline, found = consumer(instance), time.monotonic() + ANOMALY_TIMEOUT, 0
     try:
         reader.assign(seen)
         while found < SHOWN:
@@ -117,10 +119,10 @@ def anomalies(home: Home, feed: Feed, seen: list[TopicPartition], since: dt.date
                 yield anomaly
             elif found and not anomaly:  # those that came together; the next are an interval away
                 return
-            elif not process.find(home, fleet.NAME):
-                raise StackError("the live readings have ended", log=process.log_file(home, fleet.NAME), remedy="see the log")
+            elif not process.find(instance, demo.NAME):
+                raise StackError("the live readings have ended", log=process.log_file(instance, demo.NAME), remedy="see the log")
             elif time.monotonic() > deadline:
-                log = observe(home.streams / f"{feed.name}.{STREAM}").log
+                log = StreamFolder.of(instance.streams, feed.name, STREAM).log
                 what = f"no anomaly in {feed.anomalies_topic} within {ANOMALY_TIMEOUT:.0f} s"
                 raise StackError(
                     what, log=log, remedy="are there live readings? sundial logs live; does the stream run? sundial status"
@@ -134,12 +136,12 @@ def describe(anomaly: dict) -> str:
     return f"{at} UTC {anomaly['ServiceName']}: {anomaly['Value']} where {anomaly['Expected']:.0f} is usual"
 
 
-def farewell(home: Home) -> str:
+def farewell(instance: Instance) -> str:
     """What a person can do next."""
     return f"""
-[bold]Dashboard[/bold]  {home.api}
-[bold]API[/bold]        {home.api}/openapi.json
-[bold]Airflow[/bold]    {home.airflow}   user {airflow.USER}, password {home.secrets["password"]}
+[bold]Dashboard[/bold]  {instance.api}
+[bold]API[/bold]        {instance.api}/openapi.json
+[bold]Airflow[/bold]    {instance.airflow}   user {airflow.USER}, password {instance.secrets["password"]}
 
 Three things to try:
   1. watch checkout on the dashboard: a surge now, an outage of search in some minutes

@@ -1,39 +1,22 @@
 """What tests of every room may ask for. Nothing is started until a test asks, and everything is stopped even if tests fail."""
 
+import os
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
-from xdist.scheduler import LoadFileScheduling
 
-from stack import kafka, lifecycle, registry
-from stack.home import JARS, Home
+from stack.instance import JARS, Instance
+from stack.parts import kafka, lifecycle, registry
 from tests.jvm import BRIEF
 
-# On one stack, in this order: the pages as somebody types them who has just begun, the outages last but for other feeds.
-STACK = ("test_pages.py", "test_lifecycle.py", "test_main_path.py", "test_outages.py", "test_feeds.py")
-CLUSTER = "tests/delivery/"
+pytest_plugins = ["tests.support.tiers", "tests.support.seed"]
 
-
-def pytest_configure(config) -> None:
-    config.addinivalue_line("markers", "end_to_end: starts a whole stack with Airflow; takes a minute or more")
-
-
-def pytest_collection_modifyitems(items) -> None:
-    """What runs on the whole stack goes first, as it is long and waits more than it works: all the rest goes beside it."""
-    items.sort(key=lambda item: STACK.index(item.path.name) if item.path.name in STACK else len(STACK))
-
-
-class ByParts(LoadFileScheduling):
-    """For several workers: a file's tests stay together, for its fixtures, and so do those of one stack or cluster, of which
-    there is then one."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = super()._split_scope(nodeid)
-        return "stack" if file.endswith(STACK) else CLUSTER if file.startswith(CLUSTER) else file
-
-
-def pytest_xdist_make_scheduler(config, log) -> ByParts:
-    return ByParts(config, log)
+# No deadline: the first call may load time zones or start a JVM. `make test-all` asks for the thorough one.
+UNHURRIED = {"deadline": None, "suppress_health_check": list(hypothesis.HealthCheck), "print_blob": True}
+hypothesis.settings.register_profile("quick", max_examples=25, **UNHURRIED)
+hypothesis.settings.register_profile("thorough", max_examples=250, **UNHURRIED)
+hypothesis.settings.load_profile(os.environ.get("SUNDIAL_TEST_PROFILE", "quick"))
 
 
 def quiet(_: str) -> None:
@@ -41,33 +24,33 @@ def quiet(_: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory) -> Iterator[Home]:
+def broker(tmp_path_factory) -> Iterator[Instance]:
     """Kafka and a schema registry, both empty: `.kafka`, `.registry`, `.environment()`."""
-    home = Home(tmp_path_factory.mktemp("broker")).make(base=0)
+    instance = Instance(tmp_path_factory.mktemp("broker")).make(base=0)
     try:
-        kafka.start(home)
-        registry.start(home)
-        yield home
+        kafka.start(instance)
+        registry.start(instance)
+        yield instance
     finally:
-        lifecycle.down(home, quiet)
+        lifecycle.down(instance, quiet)
 
 
 @pytest.fixture(scope="session")
-def platform_stack(tmp_path_factory) -> Iterator[Home]:
+def platform_stack(tmp_path_factory) -> Iterator[Instance]:
     """A whole stack, Airflow and serving included, with the declared topics and contracts deployed."""
-    home = Home(tmp_path_factory.mktemp("stack")).make(base=0)
+    instance = Instance(tmp_path_factory.mktemp("stack")).make(base=0)
     try:
-        lifecycle.up(home, quiet)
-        yield home
+        lifecycle.up(instance, quiet)
+        yield instance
     finally:
-        lifecycle.down(home, quiet)
+        lifecycle.down(instance, quiet)
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     """One Spark session for all tests: UTC, two threads, two shuffle partitions, no web page."""
-    from jobs.settings import Platform
-    from jobs.spark import session
+    from jobs.backends.settings import Platform
+    from jobs.backends.spark import session
 
     folder = tmp_path_factory.mktemp("spark")
     platform = Platform(

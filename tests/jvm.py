@@ -1,7 +1,7 @@
 """How the JVMs of tests run: shortly, so the light compiler and the archive of Spark's classes save more than they cost."""
 
-from stack import class_archive
-from stack.home import CLASSES
+from stack.install import class_archive
+from stack.instance import CLASSES
 
 BRIEF = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {class_archive.java_options(CLASSES / 'spark.jsa')}".strip()
 ENVIRONMENT = {"JDK_JAVA_OPTIONS": BRIEF}  # for drivers in processes of their own

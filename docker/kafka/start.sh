@@ -1,6 +1,6 @@
 #!/bin/sh
-# Formats the broker's folder where it is new, and becomes the broker. The superuser's password is written into the new folder
-# and is not needed after that; it never stands on a command line.
+# Formats the broker's folder if it is new, then runs the broker. The superuser's password is written into the new folder
+# and is not needed after that; it is never on a command line.
 set -eu
 umask 077
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,7 +13,7 @@ if [ ! -e "$KAFKA_DATA/meta.properties" ]; then
   format=$KAFKA_RUN/format said=$KAFKA_RUN/said
   printf '%s\n' format "--cluster-id=$KAFKA_CLUSTER_ID" --config "$settings" \
     --add-scram "SCRAM-SHA-512=[name=admin,iterations=8192,password=$KAFKA_ADMIN_PASSWORD]" >"$format"
-  # What it says has the password's hash in it.
+  # Its output has the password's hash in it.
   java -Xmx128m "-Dlog4j2.configurationFile=$here/log4j2.properties" -cp "$KAFKA_JARS/*" \
     kafka.tools.StorageTool "@$format" >"$said" 2>&1 || { grep -v '^Bootstrap metadata' "$said" >&2; exit 1; }
   rm "$format" "$said"

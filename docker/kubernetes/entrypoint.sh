@@ -1,6 +1,6 @@
 #!/bin/sh
-# How Spark starts an executor's pod: with the argument `executor`, and all else in variables that its scheduler backend sets.
-# Drivers need no such thing: they run in client mode, in the pods of scheduler and triggerer.
+# Spark starts an executor's pod with this script: with the argument `executor`, and variables that its scheduler backend sets.
+# Drivers do not need it: they run in client mode, in the pods of scheduler and triggerer.
 set -eu
 
 if [ "$*" != executor ]; then
@@ -18,7 +18,7 @@ if [ -n "$missing" ]; then
   exit 2
 fi
 
-# Options of the JVM are numbered from 0 on. One of them may hold blanks, so each stays a word of its own.
+# The JVM options are numbered from 0. An option may contain blanks, so each stays a separate word.
 set --
 number=0
 while option=$(printenv "SPARK_JAVA_OPT_$number"); do

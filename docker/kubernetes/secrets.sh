@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints the Secrets of these manifests, and the ConfigMap with the authority of Kafka's certificates, from what docker/secrets.sh
-# has made. Only what the pods need: the superuser's password and the authority's key stay where they are.
+# Prints the Secrets of these manifests, and the ConfigMap with Kafka's certificate authority, from the files that docker/secrets.sh
+# has created. Prints only what the pods need, so neither the superuser's password nor the authority's key.
 #   docker/kubernetes/secrets.sh [FOLDER] | kubectl apply --server-side -f -     FOLDER has .env and .secrets/ca.crt
 set -eu
 cd "${1:-$(dirname "$0")/../..}"

@@ -26,7 +26,7 @@ PACKED = (
 )
 
 
-def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def to_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of history (ServiceName, Date, Slot, Value) as RUNS: one row for each run of rows of one service and date.
 
     History is sorted by service and time, so a run is a day of a service, or the part of it that came in one batch.
@@ -54,7 +54,7 @@ def build(runs: DataFrame, holidays: list[dt.date], slots: int, spread_windows: 
     Dates: the local dates that contributed, ascending.
     """
 
-    def packed(key: tuple, table: pa.Table) -> pa.Table:
+    def packed(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
         return _packed(key, table, slots, spread_windows, grows)
 
     return by_day_type(runs, holidays).groupBy("ServiceName", "DayType").applyInArrow(packed, PACKED)
@@ -77,7 +77,7 @@ def _joined(column: pa.ChunkedArray, kind: type) -> tuple[np.ndarray, np.ndarray
     return np.concatenate(cells), np.array([len(cell) for cell in cells])
 
 
-def _packed(key: tuple, table: pa.Table, slots: int, spread_windows: int, grows: bool) -> pa.Table:
+def _packed(key: tuple[pa.Scalar, ...], table: pa.Table, slots: int, spread_windows: int, grows: bool) -> pa.Table:
     """The row of one service and day type from its runs."""
     slot, value, dates_of_runs, lengths = unpacked(table)
     dates, of_run = np.unique(dates_of_runs, return_inverse=True)

@@ -1,6 +1,7 @@
 """What the gate looks at: a few figures for each (ServiceName, DayType) of a candidate, beside the baseline in force."""
 
 import datetime as dt
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +52,7 @@ def profile(
     ]
     rows = sides[0].unionByName(sides[1], allowMissingColumns=True).unionByName(sides[2], allowMissingColumns=True)
 
-    def profiled(key: tuple, table: pa.Table) -> pa.Table:
+    def profiled(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
         return _profiled(key, table, as_of, slots, moved_percent)
 
     schema = ", ".join(f"{name} {kind}" for name, kind in FIGURES.items())
@@ -67,25 +68,32 @@ class _Row:
 
     def __init__(self, table: pa.Table):
         cell = {name: table.column(name).combine_chunks()[0] for name in ("Last4Avg", "Samples", "Spread")}
+        self.average: np.ndarray
+        self.samples: np.ndarray
         self.average, self.samples, self.spread = (each.values.to_numpy(zero_copy_only=False) for each in cell.values())
         self.known = cell["Last4Avg"].values.is_valid().to_numpy(zero_copy_only=False)
         self.known_spread = cell["Spread"].values.is_valid().to_numpy(zero_copy_only=False)
-        self.growth = table.column("Growth")[0].as_py()
-        self.dates = table.column("Dates")[0].as_py()
+        self.growth: float = table.column("Growth")[0].as_py()
+        self.dates: list[dt.date] = table.column("Dates")[0].as_py()
 
     def without(self, date: dt.date, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Its averages as they are without that date, whose sums and counts by slot are given; NaN where nothing is left."""
         if date not in self.dates:
             return self.average
         left = self.samples - counts
-        return np.divide(self.average * self.samples - sums, left, out=np.full(len(sums), np.nan), where=left > 0)
+        averages: np.ndarray = np.divide(self.average * self.samples - sums, left, out=np.full(len(sums), np.nan), where=left > 0)
+        return averages
 
 
-def _profiled(key: tuple, table: pa.Table, as_of: dt.date, slots: int, moved_percent: float) -> pa.Table:
+def _profiled(key: tuple[pa.Scalar, ...], table: pa.Table, as_of: dt.date, slots: int, moved_percent: float) -> pa.Table:
     side = np.array(table.column("_side").to_pylist())
     found = {name: table.filter(pa.array(side == name)) for name in ("new", "old", "day")}
     new, old = (_Row(found[name]) if found[name].num_rows else None for name in ("new", "old"))
-    figures: dict = {"ServiceName": key[0].as_py(), "DayType": key[1].as_py(), "Lost": new is None if new or old else None}
+    figures: dict[str, Any] = {
+        "ServiceName": key[0].as_py(),
+        "DayType": key[1].as_py(),
+        "Lost": new is None if new or old else None,
+    }
     if new:
         figures |= _of_candidate(new, as_of) | {"Rows": found["new"].num_rows}
         if old and len(old.average) == len(new.average) == slots:
@@ -96,7 +104,7 @@ def _profiled(key: tuple, table: pa.Table, as_of: dt.date, slots: int, moved_per
     return pa.Table.from_pylist([{name: figures.get(name) for name in FIGURES}], schema)
 
 
-def _of_candidate(new: _Row, as_of: dt.date) -> dict:
+def _of_candidate(new: _Row, as_of: dt.date) -> dict[str, Any]:
     averages, spreads = new.average[new.known], new.spread[new.known_spread]
     return {
         "Slots": len(new.average),

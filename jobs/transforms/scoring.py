@@ -46,10 +46,10 @@ def score(
         deviation.expected(F.get("_averages", F.col("Slot")), F.col("_growth")).alias("Expected"),
         F.when(F.get("_averages", F.col("Slot")).isNotNull(), F.get("_spreads", window)).alias("Spread"),
     )
-    value, expected, spread = F.col("Value"), F.col("Expected"), F.col("Spread")
+    value, normal, spread = F.col("Value"), F.col("Expected"), F.col("Spread")
     return joined.select(
         *joined.columns,
-        deviation.predicted_diff(value, expected).alias("PredictedDiff"),
-        deviation.predicted_pct(value, expected).alias("PredictedPct"),
-        deviation.anomalous(value, expected, spread, **rule).alias("Anomalous"),
+        deviation.predicted_diff(value, normal).alias("PredictedDiff"),
+        deviation.predicted_pct(value, normal).alias("PredictedPct"),
+        deviation.anomalous(value, normal, spread, **rule).alias("Anomalous"),
     )

@@ -23,9 +23,10 @@ def bins(values: np.ndarray) -> np.ndarray:
 
 
 def value(bins_: np.ndarray) -> np.ndarray:
-    """What stands for the numbers of each bin."""
+    """What stands for the numbers of each bin: a finite number, also where their bin reaches beyond the largest double."""
     with np.errstate(over="ignore"):
-        return np.where(bins_ == 0, 0.0, np.sign(bins_) * 2 / (_GAMMA + 1) * np.exp((np.abs(bins_) - _SHIFT) * _LOG))
+        size = np.exp((np.abs(bins_) - _SHIFT) * _LOG + np.log(2 / (_GAMMA + 1)))
+    return np.where(bins_ == 0, 0.0, np.sign(bins_) * np.minimum(size, np.finfo(float).max))
 
 
 def percentiles(ascending: np.ndarray, counts: np.ndarray, shares: np.ndarray) -> np.ndarray:

@@ -82,7 +82,7 @@ def _starts(keys: pa.Array) -> np.ndarray:
     return np.concatenate([[0], np.flatnonzero(changes) + 1])
 
 
-def parts(found: pa.Table) -> tuple[pa.Table, pa.Table]:
+def sums_and_bins(found: pa.Table) -> tuple[pa.Table, pa.Table]:
     """SUMS and BINS of a SUMMARY, to be merged with others; keys may be there more than once."""
     count = pc.cast(found.column("Count"), _FLOAT)
     figures = [found.column(name) for name in ("Key", "Count", "Average")]

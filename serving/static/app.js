@@ -1,9 +1,11 @@
 // Sundial's page: what is chosen (kept in the URL), loading it, and following it live.
 
 import { Chart } from "./chart.js";
-import { byId, empty, get, make } from "./dom.js";
+import { byId, empty, get, make, selectById } from "./dom.js";
 import { gateResults } from "./gate.js";
 import * as panels from "./panels.js";
+
+/** @import { AnomalyInfo, FeedInfo, ScoredPoint, ServiceInfo, Shown, StreamInfo } from "../page.d.ts" */
 
 const WINDOWS = [90, 360, 1440]; // in intervals: 15 minutes, 1 hour, 4 hours at ten seconds
 const STATE_SECONDS = 5;
@@ -11,16 +13,23 @@ const SHOWN_ANOMALIES = 100;
 const SHOWN_GATE_RESULTS = 10;
 
 const chart = new Chart(byId("chart"));
-const now = { feeds: [], feed: null, services: [], service: null, minutes: null, at: null, series: null, anomalies: [], streams: [], streamsAt: 0 };
-let source = null; // the open EventSource
+/**
+ * What is chosen and what is shown; `start` chooses a feed before anything else reads it.
+ * @type {{ feeds: FeedInfo[], feed: FeedInfo, services: string[], service: string | null, minutes: number | null, at: string | null,
+ *   series: Shown | null, anomalies: AnomalyInfo[], streams: StreamInfo[], streamsAt: number }}
+ */
+const now = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, minutes: null, at: null, series: null, anomalies: [], streams: [], streamsAt: 0 };
+let source = /** @type {EventSource | null} */ (null); // the open EventSource
 let loading = new AbortController(); // ends the requests of a choice that was left
 
 const path = (rest = "") => `/api/feeds/${encodeURIComponent(now.feed.name)}${rest}`;
 
+/** @param {FeedInfo} feed */
 function windows(feed) {
   return WINDOWS.map((intervals) => Math.round((intervals * feed.interval_seconds) / 60));
 }
 
+/** @param {number} minutes */
 function inWords(minutes) {
   if (minutes < 60) return `${minutes} minutes`;
   if (minutes < 2880) return `${minutes / 60} hour${minutes === 60 ? "" : "s"}`;
@@ -30,26 +39,29 @@ function inWords(minutes) {
 /** Takes the choice from the URL, shows it, and follows it. */
 async function start() {
   now.feeds = await get("/api/feeds");
-  const asked = new URLSearchParams(location.search);
+  const parameters = new URLSearchParams(location.search);
   const busiest = [...now.feeds].sort((a, b) => (b.newest_at ?? "").localeCompare(a.newest_at ?? "") || b.services - a.services)[0];
-  const feed = now.feeds.find((each) => each.name === asked.get("feed")) ?? busiest;
-  const at = Date.parse(asked.get("at")) ? asked.get("at") : null;
-  await choose({ feed, service: asked.get("service"), minutes: Number(asked.get("minutes")), at }, "replace");
+  const feed = now.feeds.find((each) => each.name === parameters.get("feed")) ?? busiest;
+  const at = Date.parse(parameters.get("at") ?? "") ? parameters.get("at") : null;
+  await choose({ feed, service: parameters.get("service"), minutes: Number(parameters.get("minutes")), at }, "replace");
 }
 
-/** Changes the choice, the URL (push, replace or keep) and everything that follows from it. */
+/**
+ * Changes the choice, the URL (push, replace or keep) and everything that follows from it.
+ * @param {{ feed?: FeedInfo, service?: string | null, minutes?: number | null, at?: string | null }} choice
+ */
 async function choose({ feed = now.feed, service = now.service, minutes = now.minutes, at = now.at }, url = "push") {
   loading.abort();
   loading = new AbortController();
   source?.close();
   now.feed = feed;
   now.at = at;
-  now.minutes = windows(feed).includes(minutes) ? minutes : windows(feed)[1];
+  now.minutes = minutes !== null && windows(feed).includes(minutes) ? minutes : windows(feed)[1];
   const [services, list] = await Promise.all([get(path("/services"), loading.signal), get(path(`/anomalies?limit=${SHOWN_ANOMALIES}`), loading.signal)]);
-  now.services = services.map((each) => each.name);
+  now.services = services.map((/** @type {ServiceInfo} */ each) => each.name);
   now.anomalies = list;
-  now.service = now.services.includes(service) ? service : (list[0]?.service ?? now.services[0] ?? null);
-  const query = new URLSearchParams({ feed: feed.name, ...(now.service !== null && { service: now.service }), minutes: now.minutes, ...(at && { at }) });
+  now.service = service !== null && now.services.includes(service) ? service : (list[0]?.service ?? now.services[0] ?? null);
+  const query = new URLSearchParams({ feed: feed.name, ...(now.service !== null && { service: now.service }), minutes: String(now.minutes), ...(at && { at }) });
   if (url !== "keep") history[url === "push" ? "pushState" : "replaceState"](null, "", `?${query}`);
   selectors();
   drawAnomalies();
@@ -58,17 +70,19 @@ async function choose({ feed = now.feed, service = now.service, minutes = now.mi
 }
 
 function selectors() {
+  /** @type {(pairs: (string | number)[][]) => HTMLElement[]} */
   const options = (pairs) => pairs.map(([value, text]) => make("option", { value, text }));
   byId("feed").replaceChildren(...options(now.feeds.map((each) => [each.name, each.name])));
   byId("service").replaceChildren(...options(now.services.length ? now.services.map((each) => [each, each]) : [["", "none yet"]]));
-  byId("service").disabled = !now.services.length;
+  selectById("service").disabled = !now.services.length;
   byId("window").replaceChildren(...options(windows(now.feed).map((each) => [each, inWords(each)])));
-  byId("feed").value = now.feed.name;
-  byId("service").value = now.service ?? "";
-  byId("window").value = now.minutes;
+  selectById("feed").value = now.feed.name;
+  selectById("service").value = now.service ?? "";
+  selectById("window").value = String(now.minutes);
 }
 
-async function loadSeries(anew) {
+/** @param {boolean} redraw */
+async function loadSeries(redraw) {
   byId("chart-title").textContent = now.service ?? now.feed.name;
   document.title = `${now.service ?? now.feed.name} · Sundial`;
   byId("chart-note").textContent = `${now.feed.description}. ${panels.ruleInWords(now.feed.rule)}.`;
@@ -80,19 +94,21 @@ async function loadSeries(anew) {
     empty(byId("chart-empty"), `No reading and no baseline of ${now.feed.name} yet. Start its stream and send it readings:`, `sundial replay FILE --feed ${now.feed.name}`);
     return;
   }
-  const query = new URLSearchParams({ minutes: now.minutes, ...(now.at && { at: now.at }) });
-  now.series = { ...(await get(path(`/services/${encodeURIComponent(now.service)}/series?${query}`), loading.signal)), at: now.at };
-  const nothing = !now.series.points.length && !now.series.expected.length;
+  const query = new URLSearchParams({ minutes: String(now.minutes), ...(now.at && { at: now.at }) });
+  /** @type {Shown} */
+  const series = { ...(await get(path(`/services/${encodeURIComponent(now.service)}/series?${query}`), loading.signal)), at: now.at };
+  now.series = series;
+  const nothing = !series.points.length && !series.expected.length;
   empty(byId("chart-empty"), nothing ? "No reading in this window, and no baseline that expects one. Choose a longer window, or send readings:" : null, nothing ? `sundial replay FILE --feed ${now.feed.name}` : null);
-  if (anew || !chart.plot) chart.show(nothing ? null : now.series);
-  else chart.update(now.series);
-  panels.figures(now.series);
+  if (redraw || !chart.plot) chart.show(nothing ? null : series);
+  else chart.update(series);
+  panels.figures(series);
 }
 
 async function loadState() {
-  const asked = ["/api/streams", path("/baseline"), path(`/gate-results?limit=${SHOWN_GATE_RESULTS}`), "/health"];
-  const [streams, baseline, judged, health] = await Promise.all(asked.map((each) => get(each, loading.signal)));
-  now.streams = streams.filter((each) => each.feed === now.feed.name);
+  const paths = ["/api/streams", path("/baseline"), path(`/gate-results?limit=${SHOWN_GATE_RESULTS}`), "/health"];
+  const [streams, baseline, judged, health] = await Promise.all(paths.map((each) => get(each, loading.signal)));
+  now.streams = streams.filter((/** @type {StreamInfo} */ each) => each.feed === now.feed.name);
   now.streamsAt = Date.now();
   panels.streams(now.streams, 0);
   panels.baseline(baseline, now.feed);
@@ -104,7 +120,7 @@ async function loadState() {
 
 const drawAnomalies = () => panels.anomalies(now.anomalies, now.feed, now.service, ({ service, at }) => run(choose({ service, at: shown(at) ? now.at : at })));
 
-/** Whether the chart's window reaches to that instant already. */
+/** @type {(at: string) => boolean} Whether the chart's window reaches to that instant already. */
 const shown = (at) => now.series !== null && Date.parse(now.series.start) <= Date.parse(at) && Date.parse(at) <= Date.parse(now.series.end);
 
 /** Follows the choice: new readings into the chart, new anomalies into the list. */
@@ -123,6 +139,7 @@ function follow() {
   source.addEventListener("anomaly", (event) => takeAnomaly(JSON.parse(event.data)));
 }
 
+/** @param {ScoredPoint} point */
 function takePoint(point) {
   if (!now.series || now.at || point.service !== now.service) return;
   const { points, expected } = now.series;
@@ -131,30 +148,40 @@ function takePoint(point) {
   while (place > 0 && Date.parse(points[place - 1].at) > at) place -= 1;
   const replaces = place > 0 && Date.parse(points[place - 1].at) === at;
   points.splice(replaces ? place - 1 : place, replaces ? 1 : 0, point);
-  now.series.expected = expected.filter((each) => Math.abs(Date.parse(each.at) - at) >= 500 * now.series.interval_seconds);
+  const apart = 500 * now.series.interval_seconds;
+  now.series.expected = expected.filter((each) => Math.abs(Date.parse(each.at) - at) >= apart);
   soon("series", () => {
+    if (!now.series) return; // another choice was made
     if (now.series.live) slide(now.series);
     chart.update(now.series);
     panels.figures(now.series);
   });
 }
 
-/** Moves a live window on to now. */
+/**
+ * Moves a live window on to now.
+ * @param {Shown} series
+ */
 function slide(series) {
   const by = Date.now() - Date.parse(series.end);
-  for (const edge of ["start", "end", "until"]) series[edge] = new Date(Date.parse(series[edge]) + by).toISOString();
+  for (const edge of /** @type {const} */ (["start", "end", "until"])) series[edge] = new Date(Date.parse(series[edge]) + by).toISOString();
   series.points = series.points.filter((each) => each.at >= series.start);
 }
 
+/** @param {AnomalyInfo} anomaly */
 function takeAnomaly(anomaly) {
   const others = now.anomalies.filter((each) => each.at !== anomaly.at || each.service !== anomaly.service);
   now.anomalies = [anomaly, ...others].sort((a, b) => Date.parse(b.at) - Date.parse(a.at)).slice(0, SHOWN_ANOMALIES);
   soon("anomalies", drawAnomalies);
 }
 
-const waiting = new Set();
+const waiting = /** @type {Set<string>} */ (new Set());
 
-/** Draws at most once a frame, however many records come. */
+/**
+ * Draws at most once a frame, however many records come.
+ * @param {string} what
+ * @param {() => void} draw
+ */
 function soon(what, draw) {
   if (waiting.has(what)) return;
   waiting.add(what);
@@ -170,16 +197,24 @@ async function reload() {
   await loadSeries(false);
 }
 
+/**
+ * @param {string} state
+ * @param {string} text
+ */
 function connection(state, text) {
   byId("connection").className = `pill ${state}`;
   byId("connection").textContent = text;
 }
 
-/** Runs a load; what goes wrong is shown, except that it was left for another choice. */
+/**
+ * Runs a load; what goes wrong is shown, except that it was left for another choice.
+ * @param {Promise<void>} load
+ */
 async function run(load) {
   try {
     await load;
-  } catch (error) {
+  } catch (caught) {
+    const error = /** @type {Error} */ (caught);
     if (error.name === "AbortError") return;
     if (error instanceof TypeError) connection("dead", "Serving does not answer");
     byId("problem").hidden = false;
@@ -188,9 +223,9 @@ async function run(load) {
 }
 
 byId("choice").addEventListener("submit", (event) => event.preventDefault());
-byId("feed").addEventListener("change", (event) => run(choose({ feed: now.feeds.find((each) => each.name === event.target.value), service: null, minutes: null, at: null })));
-byId("service").addEventListener("change", (event) => run(choose({ service: event.target.value })));
-byId("window").addEventListener("change", (event) => run(choose({ minutes: Number(event.target.value) })));
+selectById("feed").addEventListener("change", () => run(choose({ feed: now.feeds.find((each) => each.name === selectById("feed").value), service: null, minutes: null, at: null })));
+selectById("service").addEventListener("change", () => run(choose({ service: selectById("service").value })));
+selectById("window").addEventListener("change", () => run(choose({ minutes: Number(selectById("window").value) })));
 byId("to-now").addEventListener("click", () => run(choose({ at: null })));
 addEventListener("popstate", () => run(start()));
 setInterval(() => panels.streams(now.streams, (Date.now() - now.streamsAt) / 1000), 1000);

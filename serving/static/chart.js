@@ -5,12 +5,18 @@ import { clock, count } from "./dom.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/** Points and expected intervals of a series as uPlot's columns: seconds, value, low, high, expected, anomalous value. */
+/** @import { Columns, Plot, Series, Shown } from "../page.d.ts" */
+
+/**
+ * Points and expected intervals of a series as uPlot's columns: seconds, value, low, high, expected, anomalous value.
+ * @param {Series} series
+ */
 export function columns(series) {
   const rows = [...series.points, ...series.expected].map((each) => ({ ...each, x: Date.parse(each.at) / 1000 }));
   rows.sort((a, b) => a.x - b.x);
+  /** @type {Columns} */
   const data = [[], [], [], [], [], []];
-  let before = null;
+  let before = /** @type {number | null} */ (null);
   for (const row of rows) {
     if (before !== null && row.x - before > 1.5 * series.interval_seconds) push(data, before + series.interval_seconds, {});
     push(data, row.x, row);
@@ -19,28 +25,40 @@ export function columns(series) {
   return data;
 }
 
+/**
+ * @param {Columns} data
+ * @param {number} x
+ * @param {{ value?: number | null, low?: number | null, high?: number | null, expected?: number | null, anomalous?: boolean | null }} row
+ */
 function push(data, x, { value = null, low = null, high = null, expected = null, anomalous = false }) {
   [x, value, low, high, expected, anomalous ? value : null].forEach((cell, column) => data[column].push(cell));
 }
 
 export class Chart {
+  /** @param {HTMLElement} element */
   constructor(element) {
     this.element = element;
-    this.series = null;
-    this.plot = null;
+    this.series = /** @type {Shown | null} */ (null);
+    this.plot = /** @type {Plot | null} */ (null);
     dark.addEventListener("change", () => this.show(this.series));
     new ResizeObserver(() => this.plot?.setSize(this.size())).observe(element);
   }
 
-  /** Draws a series anew: other service, window or colours. */
+  /**
+   * Draws a series from scratch: other service, window or colours.
+   * @param {Shown | null} series
+   */
   show(series) {
     this.plot?.destroy();
     this.plot = null;
     this.series = series;
-    if (series) this.plot = new uPlot(this.options(), columns(series), this.element);
+    if (series) this.plot = new uPlot(this.options(series), columns(series), this.element);
   }
 
-  /** Draws newer data of the same series. */
+  /**
+   * Draws newer data of the same series.
+   * @param {Shown} series
+   */
   update(series) {
     this.series = series;
     this.plot?.setData(columns(series));
@@ -55,30 +73,34 @@ export class Chart {
     return { width: this.element.clientWidth, height: Math.max(220, Math.min(380, Math.round(innerHeight * 0.42))) };
   }
 
-  options() {
+  /** @param {Shown} series of which the time zone stays; the window is that of the newest data. */
+  options(series) {
+    const shown = () => this.series ?? series;
     const style = getComputedStyle(document.documentElement);
+    /** @type {(name: string) => string} */
     const colour = (name) => style.getPropertyValue(`--${name}`).trim();
-    const { time, full } = clock(this.series.timezone);
+    const { time, full } = clock(series.timezone);
     const axis = { stroke: colour("quiet"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 }, font: "12px system-ui" };
-    const number = (plot, value) => count(value);
+    /** @type {(plot: Plot, value: number | null) => string} */
+    const number = (_plot, value) => count(value);
     return {
       ...this.size(),
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), this.series.timezone),
+      tzDate: (/** @type {number} */ seconds) => uPlot.tzDate(new Date(seconds * 1000), series.timezone),
       padding: [12, 12, 0, 0],
       cursor: { points: { size: 7 }, drag: { x: false, y: false } },
       scales: {
-        x: { range: () => [Date.parse(this.series.start) / 1000, Date.parse(this.series.until) / 1000] },
-        y: { range: (plot, low, high) => span(low, high) },
+        x: { range: () => [Date.parse(shown().start) / 1000, Date.parse(shown().until) / 1000] },
+        y: { range: (/** @type {Plot} */ _plot, /** @type {number | null} */ low, /** @type {number | null} */ high) => span(low, high) },
       },
       axes: [
         { ...axis, space: 80, values: [[86400, "{DD} {MMM}"], [3600, "{HH}:{mm}", "\n{DD} {MMM}"], [1, "{HH}:{mm}", "\n{DD} {MMM}"]].map(tick) },
-        { ...axis, size: 56, values: (plot, ticks) => ticks.map(count) },
+        { ...axis, size: 56, values: (/** @type {Plot} */ _plot, /** @type {number[]} */ ticks) => ticks.map(count) },
       ],
       series: [
-        { label: "Time", value: (plot, seconds) => (seconds == null ? "–" : `${full(seconds * 1000)} · ${clock("UTC").time(seconds * 1000)} UTC`) },
+        { label: "Time", value: (/** @type {Plot} */ _plot, /** @type {number | null} */ seconds) => (seconds == null ? "–" : `${full(seconds * 1000)} · ${clock("UTC").time(seconds * 1000)} UTC`) },
         { label: "Value", stroke: colour("value"), width: 2, points: { show: false }, value: number },
         { label: "Low", stroke: "transparent", points: { show: false }, value: number },
-        { label: "Not flagged", stroke: "transparent", points: { show: false }, value: (plot, high, column, index) => passed(plot, index) },
+        { label: "Not flagged", stroke: "transparent", points: { show: false }, value: (/** @type {Plot} */ plot, /** @type {number} */ _high, /** @type {number} */ _column, /** @type {number | null} */ index) => passed(plot, index) },
         { label: "Expected", stroke: colour("expected"), width: 1.5, dash: [6, 4], points: { show: false }, value: number },
         {
           label: "Anomaly",
@@ -89,29 +111,47 @@ export class Chart {
         },
       ],
       bands: [{ series: [3, 2], fill: colour("band") }],
-      hooks: { draw: [(plot) => mark(plot, this.series, colour("quiet"), time)] },
+      hooks: { draw: [(/** @type {Plot} */ plot) => mark(plot, shown(), colour("quiet"), time)] },
     };
   }
 }
 
-/** The band at one index, in words. */
+/**
+ * The band at one index, in words.
+ * @param {Plot} plot
+ * @param {number | null} index
+ */
 function passed(plot, index) {
-  const high = index === null ? null : plot.data[3][index];
+  if (index === null) return "–";
+  const high = plot.data[3][index];
   return high == null ? "–" : `${count(plot.data[2][index])} to ${count(high)}`;
 }
 
-/** uPlot's format of axis values: [increment, format, and on change of day]. */
+/**
+ * uPlot's format of axis values: [increment, format, and on change of day].
+ * @param {(number | string)[]} axis
+ */
 function tick([increment, format, onNewDay]) {
   return [increment, format, null, null, onNewDay ?? null, null, null, null, 1];
 }
 
+/**
+ * @param {number | null} low
+ * @param {number | null} high
+ */
 function span(low, high) {
   if (low === null || high === null) return [0, 100];
   const top = Math.max(high, 1);
   return [low < top * 0.4 ? 0 : Math.max(0, low - (high - low) * 0.15), top + (high - low || top) * 0.1];
 }
 
-/** A dotted line at now, at the newest reading of a feed that lies in the past, or at the instant that was asked for. */
+/**
+ * A dotted line at now, at the newest reading of a feed that lies in the past, or at the instant that was asked for.
+ * @param {Plot} plot
+ * @param {Shown} series
+ * @param {string} colour
+ * @param {(at: string) => string} time
+ */
 function mark(plot, series, colour, time) {
   const instant = series.at ?? series.end;
   const x = Math.round(plot.valToPos(Date.parse(instant) / 1000, "x", true));

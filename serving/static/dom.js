@@ -1,63 +1,95 @@
 // The page's elements and the API's answers. Text is only ever set as text, so a service's name can be anything.
 
-export const byId = (id) => document.getElementById(id);
+/** @type {(id: string) => HTMLElement} Of index.html, which has them all. */
+export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
-/** An element: attributes by name ("text" sets its text), then children (elements or strings). */
+/** @type {(id: string) => HTMLSelectElement} */
+export const selectById = (id) => /** @type {HTMLSelectElement} */ (byId(id));
+
+/**
+ * An element: attributes by name ("text" sets its text), then children.
+ * @param {string} tag
+ * @param {Record<string, unknown>} attributes
+ * @param {...(Node | string)} children
+ */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name === "text") element.textContent = value;
-    else if (value !== null && value !== undefined) element.setAttribute(name, value);
+    if (name === "text") element.textContent = String(value);
+    else if (value !== null && value !== undefined) element.setAttribute(name, String(value));
   }
   element.append(...children);
   return element;
 }
 
-/** Shows a message in place of content that is missing, with the command to run set apart. */
+/**
+ * Shows a message in place of content that is missing, with the command to run set apart.
+ * @param {HTMLElement} element
+ * @param {string | null} message
+ * @param {string | null} [command]
+ */
 export function empty(element, message, command) {
   element.hidden = !message;
   element.replaceChildren(message ?? "", ...(command ? [" ", make("code", { text: command })] : []));
 }
 
-/** A paragraph that stands where a panel has no content yet. */
+/**
+ * A paragraph that stands where a panel has no content yet.
+ * @param {string} message
+ * @param {string} [command]
+ */
 export function nothing(message, command) {
   const paragraph = make("p", { class: "empty" });
   empty(paragraph, message, command);
   return paragraph;
 }
 
-/** The answer of the API, or an error that carries its problem's detail and remedy. */
+/**
+ * The answer of the API, or an error that carries its problem's detail and remedy.
+ * @param {string} path
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
 export async function get(path, signal) {
   const answer = await fetch(path, { signal, headers: { Accept: "application/json" } });
   const body = await answer.json().catch(() => ({}));
   if (!answer.ok) {
-    const error = new Error([body.detail ?? `HTTP ${answer.status}`, body.remedy].filter(Boolean).join(" "));
-    error.status = answer.status;
-    throw error;
+    throw new Error([body.detail ?? `HTTP ${answer.status}`, body.remedy].filter(Boolean).join(" "));
   }
   return body;
 }
 
 const number = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
+/** @type {(value: number | null | undefined) => string} */
 export const count = (value) => (value === null || value === undefined ? "–" : number.format(value));
 
-/** How far 100 * value / expected is from 100, signed. */
+/**
+ * How far 100 * value / expected is from 100, signed.
+ * @param {number | null | undefined} pct
+ */
 export function offBy(pct) {
   if (pct === null || pct === undefined) return "–";
   const off = pct - 100;
   return `${off > 0 ? "+" : off < 0 ? "−" : ""}${number.format(Math.abs(off))} %`;
 }
 
-/** Functions that write an instant in a time zone: the time alone, and date with time. */
+/**
+ * Functions that write an instant in a time zone: the time alone, and date with time.
+ * @param {string} timeZone
+ */
 export function clock(timeZone) {
+  /** @type {Intl.DateTimeFormatOptions} */
   const base = { timeZone, hourCycle: "h23", hour: "2-digit", minute: "2-digit", second: "2-digit" };
   const time = new Intl.DateTimeFormat("en-GB", base);
   const full = new Intl.DateTimeFormat("en-GB", { ...base, weekday: "short", day: "2-digit", month: "short" });
   const year = new Intl.DateTimeFormat("en-GB", { ...base, year: "numeric", day: "2-digit", month: "short" });
-  return { time: (at) => time.format(new Date(at)), full: (at) => full.format(new Date(at)), dated: (at) => year.format(new Date(at)) };
+  /** @type {(format: Intl.DateTimeFormat) => (at: string | number) => string} */
+  const written = (format) => (at) => format.format(new Date(at));
+  return { time: written(time), full: written(full), dated: written(year) };
 }
 
+/** @param {number} seconds */
 export function age(seconds) {
   if (seconds < 60) return `${Math.round(seconds)} s`;
   if (seconds < 3600) return `${Math.round(seconds / 60)} min`;

@@ -2,9 +2,15 @@
 
 import { byId, clock, make, nothing } from "./dom.js";
 
-let shown = ""; // what is drawn: drawn anew only when it changed, so that what was opened stays open
+/** @import { Expectation, FeedInfo, GateResultInfo } from "../page.d.ts" */
 
-/** Results of the feed's runs, newest first. */
+let shown = ""; // what is drawn: drawn again only when it changed, so that what was opened stays open
+
+/**
+ * Results of the feed's runs, newest first.
+ * @param {GateResultInfo[]} list
+ * @param {FeedInfo} feed
+ */
 export function gateResults(list, feed) {
   const wanted = JSON.stringify([feed.name, list]);
   if (wanted === shown) return;
@@ -14,11 +20,18 @@ export function gateResults(list, feed) {
   byId("gate").replaceChildren(...(rows.length ? rows : [nothing("No candidate was judged yet. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`)]));
 }
 
-/** "held", "warning" or "failed": a failed expectation refuses the candidate unless it is a warning. */
+/**
+ * "held", "warning" or "failed": a failed expectation refuses the candidate unless it is a warning.
+ * @param {Expectation} expectation
+ */
 function verdict({ success, severity }) {
   return success ? "held" : severity === "warning" ? "warning" : "failed";
 }
 
+/**
+ * @param {GateResultInfo} each
+ * @param {ReturnType<typeof clock>} zone
+ */
 function resultRow(each, zone) {
   const amiss = each.expectations.filter(({ success }) => !success).sort((a, b) => verdict(a).localeCompare(verdict(b))); // failed first
   const row = make(
@@ -33,18 +46,24 @@ function resultRow(each, zone) {
   return row;
 }
 
+/**
+ * @param {GateResultInfo} result
+ * @param {Expectation[]} amiss
+ */
 function pill({ success }, amiss) {
   if (!success) return make("span", { class: "pill dead", text: "refused" });
   if (!amiss.length) return make("span", { class: "pill running", text: "passed" });
   return make("span", { class: "pill stale", text: `passed, ${amiss.length} warning${amiss.length > 1 ? "s" : ""}` });
 }
 
+/** @param {Expectation} each */
 function trouble(each) {
   const observed = typeof each.observed === "string" ? each.observed : JSON.stringify(each.observed);
   const failed = verdict(each) === "failed";
   return make("p", { class: failed ? "trouble" : "doubt" }, make("strong", { text: failed ? "Failed" : "Warning" }), `: ${each.notes} Observed: ${observed}`);
 }
 
+/** @param {Expectation} each */
 function expectation(each) {
   const what = make("span", { text: each.notes, title: each.expectation });
   return make("li", { class: verdict(each) }, make("span", { class: "verdict", text: verdict(each) }), what, make("span", { class: "quiet", text: ` ${each.severity}` }));

@@ -2,9 +2,15 @@
 
 import { age, byId, clock, count, empty, make, nothing, offBy } from "./dom.js";
 
+/** @import { AnomalyInfo, Baseline, FeedInfo, Point, PromotionInfo, Rule, Series, StreamHealth, StreamInfo } from "../page.d.ts" */
+/** @typedef {ReturnType<typeof clock>} Zone */
+
 const utc = clock("UTC");
 
-/** The rule in words. */
+/**
+ * The rule in words.
+ * @param {Rule} rule
+ */
 export function ruleInWords({ percent, spread, minimum }) {
   const parts = [];
   if (percent !== null) parts.push(`more than ${count(percent)} % off`);
@@ -13,13 +19,20 @@ export function ruleInWords({ percent, spread, minimum }) {
   return `Flagged when ${parts.join(", and ")}`;
 }
 
+/**
+ * @param {Point} point
+ * @param {Series} series
+ */
 function howLongAgo(point, series) {
   const seconds = (Date.now() - Date.parse(point.at)) / 1000;
   if (!series.live) return "Newest";
   return seconds < 3 * series.interval_seconds ? "Now" : `${age(seconds)} ago`;
 }
 
-/** The newest reading in large figures. */
+/**
+ * The newest reading in large figures.
+ * @param {Series} series
+ */
 export function figures(series) {
   const newest = series.points.at(-1);
   const pairs = newest
@@ -31,13 +44,23 @@ export function figures(series) {
   );
 }
 
-/** Says that the chart lies around an instant instead of now. */
+/**
+ * Says that the chart lies around an instant instead of now.
+ * @param {string | null} at
+ * @param {FeedInfo} feed
+ */
 export function instant(at, feed) {
   byId("instant").hidden = !at;
   if (at) byId("instant-text").textContent = `Around ${clock(feed.timezone).dated(at)}.`;
 }
 
-/** Rows of anomalies, newest first; choosing one calls `choose` with it. */
+/**
+ * Rows of anomalies, newest first; choosing one calls `choose` with it.
+ * @param {AnomalyInfo[]} list
+ * @param {FeedInfo} feed
+ * @param {string | null} selected
+ * @param {(anomaly: AnomalyInfo) => void} choose
+ */
 export function anomalies(list, feed, selected, choose) {
   const zone = clock(feed.timezone);
   byId("zone").textContent = feed.timezone === "UTC" ? "Time (UTC)" : `Time (${feed.timezone})`;
@@ -45,6 +68,13 @@ export function anomalies(list, feed, selected, choose) {
   empty(byId("anomalies-empty"), list.length ? null : `Nothing broke the rule lately. ${ruleInWords(feed.rule)}.`);
 }
 
+/**
+ * @param {AnomalyInfo} each
+ * @param {Zone} zone
+ * @param {string} timezone
+ * @param {string | null} selected
+ * @param {(anomaly: AnomalyInfo) => void} choose
+ */
 function anomalyRow(each, zone, timezone, selected, choose) {
   const when = make("td", { class: "when" }, make("time", { datetime: each.at, text: zone.full(each.at) }));
   if (timezone !== "UTC") when.append(make("span", { class: "quiet utc", text: `${utc.time(each.at)} UTC` }));
@@ -62,12 +92,20 @@ function anomalyRow(each, zone, timezone, selected, choose) {
   return row;
 }
 
-/** Streams of the feed; ages go on counting between two answers. */
+/**
+ * Streams of the feed; ages go on counting between two answers.
+ * @param {StreamInfo[]} list
+ * @param {number} elapsed
+ */
 export function streams(list, elapsed) {
   const rows = list.map((each) => streamRow(each, elapsed));
   byId("streams").replaceChildren(...(rows.length ? rows : [nothing("No stream of this feed has run yet. In Airflow, switch on the DAG", "supervise_streams")]));
 }
 
+/**
+ * @param {StreamInfo} each
+ * @param {number} elapsed
+ */
 function streamRow(each, elapsed) {
   const beat = each.heartbeat_age_seconds === null ? "no heartbeat yet" : `heartbeat ${age(each.heartbeat_age_seconds + elapsed)} ago`;
   const version = each.baseline_version === null ? null : each.baseline_version < 0 ? "no baseline" : `baseline v${each.baseline_version}`;
@@ -82,24 +120,34 @@ function streamRow(each, elapsed) {
   return row;
 }
 
-/** A link to its pages at Spark's history server, where there is one. */
+/**
+ * A link to its pages at Spark's history server, where there is one.
+ * @param {StreamInfo} stream
+ */
 function spark({ spark_history: page }) {
   return page ? [" · ", make("a", { href: page, text: "Spark" })] : [];
 }
 
-/** What comes in, what waits and what was bad, in a line. */
+/**
+ * What comes in, what waits and what was bad, in a line.
+ * @param {StreamHealth} health
+ */
 function flow({ lag_records: waiting, lag_seconds: since, input_per_second: rate, dead_letters: dead }) {
   if (waiting === null) return "lag not measured yet";
-  const lag = waiting ? `${waiting.toLocaleString("en")} waiting, the oldest ${age(since)}` : "no lag";
+  const lag = waiting ? `${waiting.toLocaleString("en")} waiting, the oldest ${age(since ?? 0)}` : "no lag";
   return [rate !== null && `${rate.toLocaleString("en")} readings/s`, lag, dead ? `${dead.toLocaleString("en")} dead letters` : ""].filter(Boolean).join(" · ");
 }
 
-export function baseline({ version, in_force: force, history }, feed) {
+/**
+ * @param {Baseline} baseline
+ * @param {FeedInfo} feed
+ */
+export function baseline({ in_force: force, history }, feed) {
   const zone = clock(feed.timezone);
   byId("history-title").hidden = byId("history").hidden = !force;
   if (!force) {
-    const none = ["No baseline was promoted yet, so nothing can be anomalous. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`];
-    byId("baseline").replaceChildren(nothing(...(version === null ? none : [`v${version} is in force; the table's log no longer says since when.`])));
+    const none = nothing("No baseline was promoted yet, so nothing can be anomalous. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`);
+    byId("baseline").replaceChildren(none);
     return;
   }
   const facts = [
@@ -108,7 +156,6 @@ export function baseline({ version, in_force: force, history }, feed) {
     ["Candidate", force.candidate_version === null ? "not said" : `v${force.candidate_version}`],
     ["Run", force.run_id ?? "not said"],
   ];
-  if (version !== force.version) facts.push(["Streams say", `v${version}: the same after upkeep of the table`]);
   byId("baseline").replaceChildren(
     make("div", { class: "line" }, make("strong", { class: "version", text: `v${force.version}` }), gate(force)),
     make("p", { class: "how", text: how(force) }),
@@ -117,18 +164,25 @@ export function baseline({ version, in_force: force, history }, feed) {
   byId("history").replaceChildren(...history.map((each) => promotionRow(each, zone)));
 }
 
+/**
+ * @param {PromotionInfo} each
+ * @param {Zone} zone
+ */
 function promotionRow(each, zone) {
-  const said = [each.candidate_version === null ? null : `candidate v${each.candidate_version}`, each.as_of && `as of ${each.as_of}`];
+  const details = [each.candidate_version === null ? null : `candidate v${each.candidate_version}`, each.as_of && `as of ${each.as_of}`];
   return make(
     "li",
     {},
     make("div", { class: "line" }, make("strong", { text: `v${each.version}` }), make("time", { datetime: each.promoted_at, text: zone.dated(each.promoted_at) }), gate(each)),
     make("p", { class: "how", text: how(each) }),
-    make("p", { class: "quiet", text: said.filter(Boolean).join(" · ") }),
+    make("p", { class: "quiet", text: details.filter(Boolean).join(" · ") }),
   );
 }
 
-/** How a version came to be in force: who did what, and why. */
+/**
+ * How a version came to be in force: who did what, and why.
+ * @param {PromotionInfo} promotion
+ */
 function how({ kind, by, reason, gate: passed, rolled_back_to: target }) {
   if (kind === "write") return "No promotion: somebody wrote the table, and the commit names no candidate";
   const done = kind === "rollback" ? `Rolled back to v${target}` : passed === false ? "Approved" : "Promoted";
@@ -136,6 +190,7 @@ function how({ kind, by, reason, gate: passed, rolled_back_to: target }) {
   return `${done} by ${by ?? "nobody named"}${although}${reason ? `: ${reason}` : ""}`;
 }
 
+/** @param {PromotionInfo} promotion */
 function gate({ gate: passed }) {
   if (passed === true) return make("span", { class: "pill running", text: "gate passed" });
   if (passed === false) return make("span", { class: "pill dead", text: "gate refused" });

@@ -12,7 +12,7 @@ import pytest
 
 from bench import history
 from contracts.feeds import load_feed
-from stack.home import Home
+from stack.instance import Instance
 
 AS_OF = history.LAST + dt.timedelta(days=1)
 
@@ -21,7 +21,7 @@ AS_OF = history.LAST + dt.timedelta(days=1)
 def fleet(tmp_path_factory) -> history.Fleet:
     """Two services, 96 slots a day pooled by four; so short that some day types lack dates."""
     feed = load_feed("service-use").model_copy(update={"interval_seconds": 900, "spread_window_seconds": 3600})
-    fleet = history.Fleet(Home(tmp_path_factory.mktemp("fleet")), feed, services=2, days=24)
+    fleet = history.Fleet(Instance(tmp_path_factory.mktemp("fleet")), feed, services=2, days=24)
     history.generate(fleet)
     return fleet
 
@@ -58,7 +58,7 @@ def test_history_is_as_the_archive_leaves_it(fleet):
 
 def test_a_change_of_clocks_is_refused(fleet):
     with pytest.raises(ValueError, match="reach past a change of clocks"):
-        _ = history.Fleet(fleet.home, fleet.feed, 2, 250).utc_offset
+        _ = history.Fleet(fleet.instance, fleet.feed, 2, 250).utc_offset
 
 
 def test_the_sql_says_what_the_definition_says_and_one_wrong_cell_is_found(fleet, tmp_path):

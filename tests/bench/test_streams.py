@@ -16,12 +16,14 @@ from bench import metrics
 from bench.kafka_streams import KafkaStreams
 from bench.metrics import JOBS, JOIN, SUMMARIES, WINDOWS
 from bench.platform import wait_for
-from stack import kafka, process
-from stack.home import JARS, Home
-from stack.topics import create
+from stack.deploy.cluster import admin
+from stack.deploy.topics import create
+from stack.instance import JARS, Instance
+from stack.parts import process
 
 pytestmark = pytest.mark.skipif(
-    not (JARS / "kafka-streams").exists(), reason="Kafka Streams comes with the first run of: make bench NAME=streams"
+    not (JARS / "kafka-streams").exists(),
+    reason="Kafka Streams' jars are not there; the first run of make bench NAME=streams fetches them",
 )
 START = 1_577_836_800_000  # of the year 2020, UTC
 MINUTE = 60_000
@@ -29,15 +31,15 @@ GRACE = 30  # minutes
 
 
 @pytest.fixture(scope="module")
-def topics(broker) -> Home:
+def topics(broker) -> Instance:
     names = {topic for job in JOBS.values() for topic in (*job.inputs, job.output)} | {"minutes"}
-    create(kafka.admin(broker.kafka), [NewTopic(name, 2, 1) for name in names])
+    create(admin(broker.kafka), [NewTopic(name, 2, 1) for name in names])
     return broker
 
 
 @contextmanager
-def at_work(home: Home, job: metrics.Job, grace_seconds: int) -> Iterator[KafkaStreams]:
-    system = KafkaStreams(home, dataclasses.replace(job, grace_seconds=grace_seconds))
+def at_work(instance: Instance, job: metrics.Job, grace_seconds: int) -> Iterator[KafkaStreams]:
+    system = KafkaStreams(instance, dataclasses.replace(job, grace_seconds=grace_seconds))
     try:
         system.start()
         yield system
@@ -45,27 +47,34 @@ def at_work(home: Home, job: metrics.Job, grace_seconds: int) -> Iterator[KafkaS
         system.stop()
 
 
-def send(home: Home, topic: str, rows: list[tuple[str, int, float]]) -> None:
+def send(instance: Instance, topic: str, rows: list[tuple[str, int, float]]) -> None:
     """(key, milliseconds, value) in this order."""
-    producer = Producer({"bootstrap.servers": home.kafka, "partitioner": "murmur2_random"})
+    producer = Producer({"bootstrap.servers": instance.kafka, "partitioner": "murmur2_random"})
     _, times, values = zip(*rows, strict=True)
     for (key, _, _), message in zip(rows, metrics.encode(0, np.array(times), np.array(values)), strict=True):
         producer.produce(topic, message, key)
     assert producer.flush(20) == 0
 
 
-def latest(home: Home, job: metrics.Job) -> dict[str, dict]:
+def latest(instance: Instance, job: metrics.Job) -> dict[str, dict]:
     """The last record of each key."""
-    return {key.decode(): metrics.decode(job.schema, value) for key, value in metrics.records(home, job.output)}
+    return {key.decode(): metrics.decode(job.schema, value) for key, value in metrics.records(instance, job.output)}
 
 
 def events() -> list[tuple[str, int, float]]:
-    """Three metrics over forty minutes, every tenth up to 25 minutes late; of values so alike that squares would lose them."""
+    """Three metrics over twenty minutes, every tenth up to 15 minutes late, the last of all 29 minutes after the one before it;
+    of values so alike that squares would lose them.
+
+    All lie within 35 minutes, so that none is too late for a window of 5 or 10 minutes in whatever order two partitions are read:
+    the summaries' second step takes what the first makes of either. Those of a partition stay in their order.
+    """
     random, names = np.random.default_rng(7), [metrics.METRICS[each].decode() for each in (0, 1, 2)]
-    times = np.sort(random.integers(0, 40 * MINUTE, 600))
-    times[::10] -= random.integers(0, 25 * MINUTE, 60)
-    values = 1e9 + random.normal(0, 1, 600)
-    return [(names[number % 3], int(START + times[number]), float(values[number])) for number in range(600)]
+    times = np.sort(random.integers(0, 20 * MINUTE, 600))
+    times[:-1:10] -= random.integers(0, 15 * MINUTE, 60)
+    values = 1e9 + random.normal(0, 1, 601)
+    rows = [(names[number % 3], int(START + times[number]), float(values[number])) for number in range(600)]
+    key, last, _ = rows[-1]
+    return [*rows, (key, last - 29 * MINUTE, float(values[600]))]
 
 
 def grouped(rows: list[tuple[str, int, float]], minutes: int) -> dict[str, list[float]]:
@@ -77,7 +86,7 @@ def grouped(rows: list[tuple[str, int, float]], minutes: int) -> dict[str, list[
 
 def test_summaries_are_those_of_plain_python_late_events_included_and_what_is_too_late_left_out(topics):
     rows = events()
-    too_late = (rows[0][0], rows[-1][1] - (GRACE + 10) * MINUTE, 0.0)
+    too_late = (rows[0][0], rows[-2][1] - (GRACE + 10) * MINUTE, 0.0)
     with at_work(topics, SUMMARIES, 60 * GRACE) as system:
         send(topics, "metrics", [*rows, too_late])
         wait_for("the summaries", lambda: system.lag() == 0, 60)
@@ -137,5 +146,5 @@ def test_the_load_sends_what_it_counts_and_answers_every_request(topics):
     assert {key: time + dt.timedelta(milliseconds=metrics.ANSWER_MS) for key, time in requests.items()} == responses
 
 
-def records(home: Home, topic: str) -> list[tuple[bytes, dt.datetime]]:
-    return [(key, metrics.decode(metrics.METRIC, value)["Timestamp"]) for key, value in metrics.records(home, topic)]
+def records(instance: Instance, topic: str) -> list[tuple[bytes, dt.datetime]]:
+    return [(key, metrics.decode(metrics.METRIC, value)["Timestamp"]) for key, value in metrics.records(instance, topic)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import avro
@@ -174,7 +174,6 @@ def _named(avro_type, name: str):
     return json.loads(json.dumps(avro_type).replace('"colour"', f'"colour{name}"'))
 
 
-@settings(max_examples=150, deadline=None)
 @given(versions(), versions())
 def test_there_is_an_obstacle_exactly_where_avros_own_library_says_so(reader, writer):
     verdict = ReaderWriterCompatibilityChecker().get_compatibility(reader.parsed, writer.parsed).compatibility

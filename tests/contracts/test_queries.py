@@ -109,7 +109,7 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
         "table-begin.yaml: inputs.zones: as: table goes with begin: earliest: it holds what came before the query, too",
         "table-key.yaml: inputs.zones: as: table goes with key: a table holds the last row of each",
         "table-late.yaml: inputs.zones: as: table goes with no lateness: of each key the last record counts, whatever its time",
-        "table-mode.yaml: declaration: tables alone go with mode: update, as a row is told whenever it changes",
+        "table-mode.yaml: declaration: tables alone go with mode: update, as a row is emitted whenever it changes",
         "table-other-key.yaml: declaration: tables alone are joined by their keys: all must have the same key, column and record",
         "table-row.yaml: inputs.zones: two columns are named 'rowdeleted' (fields, key, RowTime, RowOffset, RowDeleted, _kafka)",
         "text.yaml: not YAML: while parsing a flow node expected the node content, but found '<stream end>'"

@@ -13,8 +13,9 @@ os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "True"
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 
-from dags.stream_state import StreamState
-from tests.dags.supervision import Triggerer, trigger, until
+from tests.dags.triggerer import Triggerer, trigger
+from tests.support.drivers import STAND_IN, kill_all
+from tests.support.waiting import until
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +28,7 @@ def streams(tmp_path, monkeypatch) -> Path:
     """A folder of run-state, and a spark-submit on the PATH that starts the stand-in. Nothing outlives the test."""
     spark_submit = tmp_path / "bin" / "spark-submit"
     spark_submit.parent.mkdir()
-    spark_submit.write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).parent / "stand_in_driver.py"} "$@"\n')
+    spark_submit.write_text(f'#!/bin/sh\nexec {sys.executable} {STAND_IN} "$@"\n')
     spark_submit.chmod(0o755)
     root = tmp_path / "streams"
     root.mkdir()
@@ -35,13 +36,12 @@ def streams(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("SUNDIAL_STREAMS", str(root))
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[3]"}')
     yield root
-    for folder in root.glob("*.*"):
-        StreamState(folder).kill()
+    kill_all(root)
 
 
 @pytest.fixture
 def running(streams):
     """A triggerer with a launched stream that gives heartbeats."""
     with Triggerer(trigger()) as triggerer:
-        until(lambda: triggerer.stream.heartbeat_mark())
+        until("a heartbeat", triggerer.stream.heartbeat_mark)
         yield triggerer

@@ -70,8 +70,8 @@ def test_an_alert_that_cannot_be_posted_is_logged_without_the_secret_address(web
     assert "s3cret" not in caplog.text
 
 
-def test_without_a_webhook_the_log_says_that_nobody_was_told(monkeypatch, caplog):
+def test_without_a_webhook_the_log_says_that_no_message_is_sent(monkeypatch, caplog):
     monkeypatch.delenv("SUNDIAL_ALERT_WEBHOOK", raising=False)
     with caplog.at_level(logging.WARNING):
         assert not tell("the stream was given up")
-    assert "SUNDIAL_ALERT_WEBHOOK is not set, so nobody is told): the stream was given up" in caplog.text
+    assert "SUNDIAL_ALERT_WEBHOOK is not set, so no message is sent): the stream was given up" in caplog.text

@@ -5,9 +5,9 @@ import sys
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from contracts.spark_history import line
 from dags.feeds_to_run import chosen
 from dags.spark_job import REPO, spark_job, stream_command, stream_environment
+from supervision.spark_history import line
 
 
 @pytest.fixture

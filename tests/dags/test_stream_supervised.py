@@ -1,54 +1,48 @@
 """A supervised stream: launched once, found again, stopped by a person and by nothing else."""
 
 import asyncio
-import os
-import time
-from pathlib import Path
 
-import psutil
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from dags.stream_operator import StreamOperator
-from dags.stream_state import AlreadyRunning, StreamState
-from tests.dags.supervision import ATTEMPT, Triggerer, kill, starts, trigger, until
+from supervision import process
+from tests.dags.triggerer import ATTEMPT, Triggerer, trigger
+from tests.support.drivers import kill, started, starts
+from tests.support.waiting import until
 
 
-def test_launches_by_the_connection_as_a_process_of_its_own(running, streams):
-    [pid] = starts(streams)
-    assert os.getsid(pid) == running.stream.launched()["pid"] != os.getsid(0)
-    assert pid not in {child.pid for child in psutil.Process().children(recursive=True)}
-    assert Path(f"/proc/{pid}/fd/0").readlink() == Path("/dev/null")
-    said = until(lambda: "command line:" in running.stream.last_lines() and running.stream.last_lines())
-    assert "--master local[3] " in said
-    assert "/jobs/score.py --feed service-use" in said
-    assert "spark.driver.extraClassPath=" in said
+def looks(triggerer: Triggerer, number: int = 3) -> None:
+    """Waits until the trigger has looked at its stream so many times more."""
+    for _ in range(number):
+        before = triggerer.trigger.history.heartbeat_at
+        until("another heartbeat is seen", lambda seen=before: triggerer.trigger.history.heartbeat_at > seen)
+
+
+def test_launches_by_the_connection(running):
+    printed = until("the command line", lambda: "command line:" in running.stream.log_tail() and running.stream.log_tail())
+    assert "--master local[3] " in printed
+    assert "/jobs/score.py --feed service-use" in printed
+    assert "spark.driver.extraClassPath=" in printed
 
 
 def test_the_stream_outlives_the_triggerer_and_the_next_one_finds_it(streams):
     with Triggerer(trigger()) as first:
-        until(lambda: first.stream.heartbeat_mark())
+        until("a heartbeat", first.stream.heartbeat_mark)
     with Triggerer(trigger()) as second:
-        time.sleep(1.5)
+        looks(second)
         assert len(starts(streams)) == 1
         kill(starts(streams)[0])
-        until(lambda: len(starts(streams)) == 2)
+        until("a second driver", started(streams, 2))
     assert second.events == []
 
 
 def test_two_supervisors_at_once_launch_one_driver(streams):
-    with Triggerer(trigger()) as one, Triggerer(trigger()):
-        until(lambda: one.stream.heartbeat_mark())
-        time.sleep(1.5)
+    with Triggerer(trigger()) as one, Triggerer(trigger()) as other:
+        looks(one)
+        looks(other)
         assert len(starts(streams)) == 1
-        assert one.stream.log_file.read_text().count("--- launched") == 1, "the second one did not even try"
-
-
-def test_the_launcher_refuses_while_a_driver_started_otherwise_holds_the_lock(running, streams):
-    running.stream.launch_lock.unlink()
-    assert not running.stream.gone()
-    with pytest.raises(AlreadyRunning, match=f"pid {starts(streams)[0]}"):
-        running.stream.launch(["false"], {})
+        assert one.stream.log.read_text().count("--- launched") == 1, "the second one did not even try"
 
 
 @pytest.mark.parametrize(
@@ -62,45 +56,48 @@ def test_the_launcher_refuses_while_a_driver_started_otherwise_holds_the_lock(ru
         ("deferred", "attempt-1", False),
     ],
 )
-def test_a_persons_act_stops_the_stream_cleanly_and_a_moved_trigger_does_not(streams, task_state, attempt_in_charge, stops):
+def test_a_persons_act_stops_the_stream_cleanly_and_a_moved_trigger_does_not(
+    streams, monkeypatch, task_state, attempt_in_charge, stops
+):
     with Triggerer(trigger()) as triggerer:
-        until(lambda: triggerer.stream.heartbeat_mark())
+        until("a heartbeat", triggerer.stream.heartbeat_mark)
     stream = triggerer.stream
     triggerer.trigger._task_state = lambda: task_state
-    triggerer.trigger._task_instance = ATTEMPT
-    stream.supervise(attempt_in_charge)
+    triggerer.trigger.task_instance = ATTEMPT
+    stream.write_supervisor(attempt_in_charge)
+    requests = []
+    monkeypatch.setattr(process, "request_stop", lambda of, ask=process.request_stop: requests.append(of) or ask(of))
     asyncio.run(triggerer.trigger.on_kill())
+    assert requests == [stream] * stops
     if stops:
-        until(stream.gone)
-        assert stream.heartbeat()["state"] == "stopping"
+        until("the driver is gone", lambda: process.is_gone(stream))
+        assert stream.read_heartbeat()["state"] == "stopping"
     else:
-        time.sleep(1)
-        assert not stream.gone()
-    assert not stream.stop_file.exists()
+        mark = stream.heartbeat_mark()
+        until("a further heartbeat", lambda: stream.heartbeat_mark() > mark)
+        assert not process.is_gone(stream)
+    assert not stream.stop_requested()
 
 
 def test_a_stop_by_hand_is_a_clean_restart(running, streams):
-    assert running.stream.request_stop()
-    until(lambda: len(starts(streams)) == 2)
-    assert not running.stream.stop_file.exists()
+    assert process.request_stop(running.stream)
+    until("a second driver", started(streams, 2))
+    assert not running.stream.stop_requested()
 
 
-def test_a_stale_wish_to_stop_does_not_meet_the_next_driver(streams):
-    state = StreamState(streams / "service-use.score")
-    assert not state.request_stop()
-    state.supervise("attempt-0")
-    state.stop_file.touch()
-    with Triggerer(trigger()):
-        until(lambda: state.heartbeat_mark())
-        time.sleep(0.5)
-        assert not state.gone()
+def test_a_request_to_stop_is_not_meant_for_the_next_driver(streams):
+    watch = trigger()
+    watch.stream.request_stop()
+    with Triggerer(watch) as triggerer:
+        looks(triggerer)
+        assert not process.is_gone(watch.stream)
         assert len(starts(streams)) == 1
 
 
 def test_what_is_not_set_up_is_named(streams, monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     with Triggerer(trigger(restarts=0)) as triggerer:
-        [event] = until(lambda: triggerer.events)
+        [event] = until("the trigger fires", lambda: triggerer.events)
     assert "spark-submit: not found" in event["error"]
     monkeypatch.delenv("SUNDIAL_STREAMS")
     with pytest.raises(AirflowFailException, match="SUNDIAL_STREAMS is not set"):

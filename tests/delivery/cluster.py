@@ -1,33 +1,26 @@
 """Three brokers to be written to, read from, killed, paused and brought back."""
 
-import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import psutil
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, Message, Producer
 from confluent_kafka.admin import NewTopic, PartitionMetadata
 
-from stack import kafka, process
-from stack.home import Home, numbered
+from stack.deploy.cluster import admin
+from stack.instance import Instance, numbered
+from stack.parts import kafka, process
+from tests.support import topics
+from tests.support.waiting import until
 
 ALL = {"acks": "all", "enable.idempotence": True}
 
 
-def until(holds: Callable[[], bool], what: str, seconds: float = 60) -> float:
-    """Wait for it; how long it took."""
-    began = time.monotonic()
-    while not holds():
-        assert time.monotonic() - began < seconds, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.1)
-    return time.monotonic() - began
-
-
 @dataclass
 class Cluster:
-    home: Home
+    instance: Instance
 
     def topic(self, partitions: int = 1, leader: int | None = None, **config: str | int) -> str:
         """A new one, kept by all three; where it has one partition, its leader may be chosen. Settings with _ for each dot."""
@@ -39,9 +32,9 @@ class Cluster:
             if order
             else {"num_partitions": partitions, "replication_factor": 3}
         )
-        client = kafka.admin(self.home.kafka)
+        client = admin(self.instance.kafka)
         client.create_topics([NewTopic(name, config=settings, **placed)])[name].result(timeout=30)
-        until(lambda: all(found.leader in found.isrs for found in self.partitions(name).values()), f"{name} has leaders")
+        until(f"{name} has leaders", lambda: all(found.leader in found.isrs for found in self.partitions(name).values()))
         return name
 
     def leader(self, topic: str) -> int:
@@ -52,18 +45,21 @@ class Cluster:
         return set(self.partitions(topic)[0].isrs)
 
     def partitions(self, topic: str) -> dict[int, PartitionMetadata]:
-        client, found = kafka.admin(self.home.kafka), {}
+        client, found = admin(self.instance.kafka), {}
 
         def known() -> bool:
-            """Each broker hears of a new topic by itself, and any of them may answer."""
+            """Each broker learns of a new topic by itself, and any of them may answer."""
             found.update(client.list_topics(timeout=10).topics)
             return topic in found
 
-        until(known, f"{topic} is known")
+        until(f"{topic} is known", known)
         return found[topic].partitions
 
     def broker(self, number: int) -> psutil.Process:
-        return process.find(self.home, numbered(kafka.NAME, number))
+        return process.find(self.instance, numbered(kafka.NAME, number))
+
+    def port(self, number: int) -> int:
+        return self.instance.ports[numbered(kafka.NAME, number)]
 
     @contextmanager
     def without(self, *brokers: int) -> Iterator[None]:
@@ -71,14 +67,14 @@ class Cluster:
         killed = [self.broker(number) for number in brokers]
         for each in killed:
             each.kill()
-        process.wait_gone(killed, 5)
+        assert not process.wait_gone(killed, 60)
         try:
             yield
         finally:
-            kafka.start(self.home)
+            kafka.start(self.instance)
 
     def producer(self, **options) -> Producer:
-        return Producer({"bootstrap.servers": self.home.kafka, "log_level": 0, "linger.ms": 0} | options)
+        return Producer({"bootstrap.servers": self.instance.kafka, "log_level": 0, "linger.ms": 0} | options)
 
     def write(self, topic: str, values: Iterable[str], **options) -> list[str | int | None]:
         """Of each value its offset once confirmed, None where nobody confirms, or the name of the error."""
@@ -101,23 +97,11 @@ class Cluster:
 
     def consumer(self, **options) -> Consumer:
         quiet = {"log_level": 0, "group.id": uuid.uuid4().hex, "enable.auto.commit": False, "fetch.queue.backoff.ms": 5}
-        return Consumer({"bootstrap.servers": self.home.kafka, "auto.offset.reset": "earliest"} | quiet | options)
+        return Consumer({"bootstrap.servers": self.instance.kafka, "auto.offset.reset": "earliest"} | quiet | options)
 
-    def messages(self, topic: str, **options) -> list[Message]:
-        """All that a reader is given now, up to the end that is shown to it."""
-        consumer, found = self.consumer(**({"enable.partition.eof": True} | options)), []
-        ahead = set(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
-        consumer.assign([TopicPartition(topic, number, 0) for number in ahead])
-        deadline = time.monotonic() + 30
-        while ahead:
-            assert time.monotonic() < deadline, f"{topic}: no end of {ahead} within 30 s"
-            for message in consumer.consume(10_000, timeout=0.2):
-                if not message.error():
-                    found.append(message)
-                elif message.error().code() == KafkaError._PARTITION_EOF:
-                    ahead.discard(message.partition())
-        consumer.close()
-        return found
+    def messages(self, topic: str, committed: bool = True) -> list[Message]:
+        """All that a reader gets now. committed: without the records of transactions that are open or aborted."""
+        return topics.consume(self.instance.kafka, topic, committed=committed)
 
-    def values(self, topic: str, **options) -> list[str]:
-        return [message.value().decode() for message in self.messages(topic, **options)]
+    def values(self, topic: str, committed: bool = True) -> list[str]:
+        return [message.value().decode() for message in self.messages(topic, committed)]

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from stack import lifecycle
-from stack.home import Home
+from stack.instance import Instance
+from stack.parts import lifecycle
 from tests.delivery.cluster import Cluster
 
 
 @pytest.fixture(scope="package")
 def cluster(tmp_path_factory) -> Iterator[Cluster]:
-    home = Home(tmp_path_factory.mktemp("cluster")).make(base=0, brokers=3)
+    instance = Instance(tmp_path_factory.mktemp("cluster")).make(base=0, brokers=3)
     try:
-        lifecycle.up_kafka(home, print)
-        yield Cluster(home)
+        lifecycle.up_kafka(instance, print)
+        yield Cluster(instance)
     finally:
-        lifecycle.down(home, print)
+        lifecycle.down(instance, print)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException
 
-from stack.home import ROOT
+from stack.instance import ROOT
 
 WORK = 0.02  # seconds between a record's reading and its commit
 
@@ -17,7 +17,7 @@ class Member:
     """Starts one, in a group that misses it 6 s after its death, the least that a broker takes."""
 
     def __init__(self, cluster, folder: Path, topic: str, name: str, **settings):
-        own = {"bootstrap.servers": cluster.home.kafka, "log_level": 0, "group.id": group(topic), "client.id": name}
+        own = {"bootstrap.servers": cluster.instance.kafka, "log_level": 0, "group.id": group(topic), "client.id": name}
         places = {"auto.offset.reset": "earliest", "enable.auto.commit": False, "session.timeout.ms": 6000}
         self._told = folder / f"{name}.jsonl"
         with self._told.open("wb") as out:

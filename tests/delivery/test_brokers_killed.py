@@ -3,9 +3,16 @@
 import threading
 import time
 from collections import defaultdict
+from pathlib import Path
 
-from stack import kafka
-from tests.delivery.cluster import ALL, Cluster, until
+import psutil
+import pytest
+
+from stack.parts import kafka
+from tests.delivery.cluster import ALL, Cluster
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.kill, pytest.mark.full]
 
 PARTITIONS = 4
 
@@ -34,9 +41,15 @@ class Writer(threading.Thread):
         else:
             self.confirmed[int(message.value())] = (message.partition(), message.offset())
 
+    def writes(self, more: int) -> int:
+        """Waits for more events to be written; how many were confirmed meanwhile."""
+        goal, before = self.written + more, len(self.confirmed)
+        until(f"{more} more events are written", lambda: self.written >= goal)
+        return len(self.confirmed) - before
+
     def confirms(self, more: int) -> None:
         goal = len(self.confirmed) + more
-        until(lambda: len(self.confirmed) >= goal, f"{more} more confirmed events", 90)
+        until(f"{more} more confirmed events", lambda: len(self.confirmed) >= goal, 90)
 
 
 def test_two_of_three_brokers_are_killed_and_nothing_confirmed_is_lost(cluster):
@@ -45,10 +58,8 @@ def test_two_of_three_brokers_are_killed_and_nothing_confirmed_is_lost(cluster):
     writer.start()
     writer.confirms(300)
     with cluster.without(1, 2):
-        time.sleep(1)  # what was on its way
-        before = len(writer.confirmed)
-        time.sleep(3)
-        assert len(writer.confirmed) == before, "one broker alone confirms nothing"
+        until("what was on its way has come: of 300 more events none is confirmed", lambda: writer.writes(300) == 0)
+        assert writer.writes(1000) == 0, "one broker alone confirms nothing"
     writer.confirms(300)
     writer.ended.set()
     writer.join(120)
@@ -73,7 +84,7 @@ def test_one_broker_alone_takes_what_is_to_be_confirmed_by_fewer_and_shows_it_to
         assert isinstance(one, int), "confirmed, with its offset"
         assert none is None, "nobody said where it is"
         assert cluster.values(topic) == ["before"], "readers get what is on all brokers that are in sync"
-    until(lambda: cluster.in_sync(topic) == {1, 2, 3}, "all in sync again")
+    until("all in sync again", lambda: cluster.in_sync(topic) == {1, 2, 3})
     found = cluster.values(topic)
     assert [value for value in found if value != "all"] == ["before", "one", "none"]
     assert found.count("all") == 1, "not confirmed is not the same as not written: the leader had it"
@@ -82,36 +93,61 @@ def test_one_broker_alone_takes_what_is_to_be_confirmed_by_fewer_and_shows_it_to
 def test_a_topic_that_wants_more_brokers_than_there_are_refuses_at_once(cluster):
     topic = cluster.topic(leader=1, min_insync_replicas=3)
     with cluster.without(3):
-        until(lambda: cluster.in_sync(topic) == {1, 2}, "the dead broker is told from the others")
+        until("the dead broker is told from the others", lambda: cluster.in_sync(topic) == {1, 2})
         at_once = {"enable.idempotence": False, "retries": 0}
         assert cluster.write(topic, ["all"], **at_once) == ["NOT_ENOUGH_REPLICAS"]
         assert cluster.write(topic, ["one"], **(at_once | {"acks": 1})) == [0]
         assert cluster.values(topic) == []
-    until(lambda: cluster.values(topic) == ["one"], "what was refused was not written")
+    until("what was refused was not written", lambda: cluster.values(topic) == ["one"])
 
 
 def test_what_one_broker_confirmed_is_lost_with_it(cluster):
     topic = cluster.topic(leader=1)
     assert cluster.write(topic, ["all"]) == [0]
     others = [cluster.broker(2), cluster.broker(3)]
-    for each in others:
-        each.suspend()
-    time.sleep(1)  # until what they had asked the leader for is answered: half a second at most
     try:
+        for each in others:
+            until("it is suspended, and asks for nothing more", lambda each=each: suspended(each, cluster.port(1)))
         assert cluster.write(topic, ["one"], acks=1, **{"enable.idempotence": False}) == [1]
         cluster.broker(1).kill()
     finally:
         for each in others:
             each.resume()
-    until(lambda: cluster.leader(topic) in (2, 3), "another leader")
+    until("another leader", lambda: cluster.leader(topic) in (2, 3))
     assert cluster.values(topic) == ["all"]
     assert cluster.write(topic, ["next"]) == [1], "at the very offset that was confirmed to the other"
-    kafka.start(cluster.home)
-    until(lambda: cluster.in_sync(topic) == {1, 2, 3}, "all in sync again")
+    kafka.start(cluster.instance)
+    until("all in sync again", lambda: cluster.in_sync(topic) == {1, 2, 3})
     assert cluster.values(topic) == ["all", "next"], "nor does it come back with the broker"
 
 
-def test_nobody_hears_of_what_acks_0_loses(cluster):
+def suspended(follower: psutil.Process, port: int) -> bool:
+    """Whether it stands still with an answer of its leader unread, behind which it asks for nothing; if not, it runs on.
+
+    A leader answers a follower's request within half a second, even if it has nothing new.
+    """
+    follower.suspend()
+    for _ in range(30):
+        if unread(follower, port):
+            return True
+        time.sleep(0.1)
+    follower.resume()
+    return False
+
+
+def unread(process: psutil.Process, port: int) -> int:
+    """Bytes that have come over its connections to that port and wait to be read."""
+    own = {each.laddr.port for each in process.net_connections() if each.raddr and each.raddr.port == port}
+    lines = [line.split() for name in ("tcp", "tcp6") for line in Path("/proc/net", name).read_text().splitlines()[1:]]
+    return sum(_hex(line[4]) for line in lines if _hex(line[1]) in own and _hex(line[2]) == port)
+
+
+def _hex(pair: str) -> int:
+    """What stands behind the colon: of an address its port, of a connection's queues the one of what came."""
+    return int(pair.partition(":")[2], 16)
+
+
+def test_what_acks_0_loses_is_lost_without_an_error(cluster):
     topic = cluster.topic(max_message_bytes=1000)
     long = "x" * 5000
     assert cluster.write(topic, [long]) == ["MSG_SIZE_TOO_LARGE"]

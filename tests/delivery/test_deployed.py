@@ -6,11 +6,12 @@ from confluent_kafka.admin import ConfigResource, ResourceType
 
 from contracts.declarations import Topic
 from contracts.kafka_access import PLAIN
-from stack import kafka, topics
+from stack.deploy import topics
+from stack.deploy.cluster import admin, replication
 
 
 def settings(cluster, topic: str) -> dict[str, str]:
-    client = kafka.admin(cluster.home.kafka)
+    client = admin(cluster.instance.kafka)
     (future,) = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
     return {name: entry.value for name, entry in future.result(timeout=10).items()}
 
@@ -18,10 +19,10 @@ def settings(cluster, topic: str) -> dict[str, str]:
 def test_a_topic_is_kept_by_three_brokers_and_confirmed_by_two(cluster):
     name = f"deployed-{uuid.uuid4().hex[:8]}"
     declared = [Topic(name, 2, 7)]
-    assert topics.deploy(cluster.home.kafka, declared, kafka.replication(cluster.home.kafka, PLAIN)) == [f"{name}: created"]
+    assert topics.deploy(cluster.instance.kafka, declared, replication(cluster.instance.kafka, PLAIN)) == [f"{name}: created"]
     assert [sorted(found.replicas) for found in cluster.partitions(name).values()] == [[1, 2, 3], [1, 2, 3]]
     assert settings(cluster, name)["min.insync.replicas"] == "2"
-    assert topics.deploy(cluster.home.kafka, declared) == [], "replication counts for new topics; this one has its copies"
+    assert topics.deploy(cluster.instance.kafka, declared) == [], "replication counts for new topics; this one has its copies"
 
 
 def test_what_kafka_keeps_of_its_own_is_kept_as_well(cluster):

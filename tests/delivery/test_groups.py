@@ -5,8 +5,9 @@ from collections import defaultdict
 import pytest
 from confluent_kafka import TopicPartition
 
-from tests.delivery.cluster import ALL, Cluster, until
+from tests.delivery.cluster import ALL, Cluster
 from tests.delivery.member import Member, group
+from tests.support.waiting import until
 
 PARTITIONS = 4
 EACH = 80  # records of a partition: some seconds of one member's work
@@ -44,18 +45,20 @@ def committed(cluster: Cluster, topic: str) -> dict[int, int]:
     return {each.partition: max(each.offset, 0) for each in found}  # below 0: never
 
 
+@pytest.mark.kill
+@pytest.mark.full
 def test_another_goes_on_where_a_killed_member_had_committed(cluster, member):
     topic = cluster.topic(PARTITIONS)
     missed = {"session.timeout.ms": 15_000}  # time to ask what is committed, before anybody takes over
     dies, stays = member(topic, "dies", **missed), member(topic, "stays", **missed)
-    until(lambda: dies.has() | stays.has() == WHOLE and len(dies.has()) == len(stays.has()) == 2, "each has two partitions")
+    until("each has two partitions", lambda: dies.has() | stays.has() == WHOLE and len(dies.has()) == len(stays.has()) == 2)
     had, places = dies.has(), fill(cluster, topic)
-    until(lambda: len(dies.read()) > 20, "it works")
+    until("it works", lambda: len(dies.read()) > 20)
     dies.kill()
     begin = {partition: offset for partition, offset in committed(cluster, topic).items() if partition in had}
     assert stays.has() == WHOLE - had, "the other has not taken over yet"
-    until(lambda: stays.has() == WHOLE, "the other has all partitions")
-    until(lambda: set(committed(cluster, topic).values()) == {EACH}, "all is done", 120)
+    until("the other has all partitions", lambda: stays.has() == WHOLE)
+    until("all is done", lambda: set(committed(cluster, topic).values()) == {EACH}, 120)
     assert {partition for partition, _ in dies.read()} <= had, "it was given nothing else"
     order = defaultdict(list)
     for partition, offset in stays.read():
@@ -75,22 +78,24 @@ def test_who_comes_later_takes_from_the_others_all_or_its_share(cluster, member,
     topic = cluster.topic(PARTITIONS)
     how = {"partition.assignment.strategy": strategy}
     first = member(topic, "first", **how)
-    until(lambda: first.has() == WHOLE, "one alone has all partitions")
+    until("one alone has all partitions", lambda: first.has() == WHOLE)
     second = member(topic, "second", **how)
-    until(lambda: len(first.has()) == len(second.has()) == 2 and first.has() | second.has() == WHOLE, "each has two")
+    until("each has two", lambda: len(first.has()) == len(second.has()) == 2 and first.has() | second.has() == WHOLE)
     (taken,) = (each for each in first.told("taken") if each)
     assert len(taken) == moved, "an eager member stops with all of its partitions while they are shared out anew"
 
 
+@pytest.mark.kill
+@pytest.mark.full
 def test_more_members_than_partitions_leave_one_waiting_to_take_over(cluster, member):
     topic = cluster.topic()
     one, other = member(topic, "one"), member(topic, "other")
-    until(lambda: one.has() | other.has() == {0}, "one of them has it")
+    until("one of them has it", lambda: one.has() | other.has() == {0})
     cluster.write(topic, ["a", "b"])
-    until(lambda: len(one.committed() + other.committed()) == 2, "it reads")
+    until("it reads", lambda: len(one.committed() + other.committed()) == 2)
     works, waits = (one, other) if one.read() else (other, one)
     assert waits.read() == []
     works.kill()
-    until(lambda: waits.has() == {0}, "the other has it")
+    until("the other has it", lambda: waits.has() == {0})
     cluster.write(topic, ["c"])
-    until(lambda: waits.committed() == [(0, 2)], "it goes on with the third")
+    until("it goes on with the third", lambda: waits.committed() == [(0, 2)])

@@ -5,7 +5,9 @@ import time
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from tests.delivery.cluster import until
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.full  # it waits for the broker to look through its logs
 
 
 def test_compaction_keeps_the_last_record_of_each_key_at_its_offset_and_a_tombstone_for_a_while(cluster):
@@ -19,8 +21,8 @@ def test_compaction_keeps_the_last_record_of_each_key_at_its_offset_and_a_tombst
         cluster.put(topic, "clock", "tick")
         return [(m.offset(), m.key(), m.value()) for m in cluster.messages(topic) if m.key() != b"clock"]
 
-    until(lambda: left() == [(3, b"a", b"3"), (4, b"b", None)], "the last of each key, at the offset that it had", 90)
-    until(lambda: left() == [(3, b"a", b"3")], "the tombstone goes too, readers have had time to see it", 90)
+    until("the last of each key, at the offset that it had", lambda: left() == [(3, b"a", b"3"), (4, b"b", None)], 90)
+    until("the tombstone goes too, readers have had time to see it", lambda: left() == [(3, b"a", b"3")], 90)
 
 
 def test_retention_deletes_old_segments_and_a_reader_whose_place_is_gone_is_told_or_jumps(cluster):
@@ -37,7 +39,7 @@ def test_retention_deletes_old_segments_and_a_reader_whose_place_is_gone_is_told
         cluster.write(topic, ["new"])
         return asks.get_watermark_offsets(place[0], timeout=10)[0]
 
-    until(lambda: begins() >= 10, "the first ten are deleted", 90)
+    until("the first ten are deleted", lambda: begins() >= 10, 90)
     asks.close()
 
     told = cluster.consumer(**{"group.id": "told", "auto.offset.reset": "error"})

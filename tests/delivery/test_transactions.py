@@ -6,8 +6,9 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from tests.delivery.cluster import ALL, Cluster
+from tests.support.waiting import until
 
-COMMITTED, ALL_OF_IT = {"isolation.level": "read_committed"}, {"isolation.level": "read_uncommitted"}
+pytestmark = pytest.mark.full  # the tier `test` sees exactly once in tests/jobs
 
 
 def transactional(cluster: Cluster, name: str | None = None) -> Producer:
@@ -32,8 +33,8 @@ def test_an_aborted_batch_is_shown_only_to_who_reads_uncommitted(cluster):
         producer.begin_transaction()
         put(producer, topic, *values)
         end()
-    assert cluster.values(topic, **COMMITTED) == ["a", "b", "e"]
-    assert cluster.values(topic, **ALL_OF_IT) == ["a", "b", "c", "d", "e"]
+    until("the last batch is shown", lambda: cluster.values(topic) == ["a", "b", "e"])
+    assert cluster.values(topic, committed=False) == ["a", "b", "c", "d", "e"]
 
 
 def test_an_open_transaction_holds_back_everything_behind_it(cluster):
@@ -41,10 +42,10 @@ def test_an_open_transaction_holds_back_everything_behind_it(cluster):
     producer.begin_transaction()
     put(producer, topic, "of the transaction")
     cluster.write(topic, ["of somebody else"])
-    assert cluster.values(topic, **COMMITTED) == []
-    assert cluster.values(topic, **ALL_OF_IT) == ["of the transaction", "of somebody else"]
+    assert cluster.values(topic) == []
+    assert cluster.values(topic, committed=False) == ["of the transaction", "of somebody else"]
     producer.commit_transaction()
-    assert cluster.values(topic, **COMMITTED) == ["of the transaction", "of somebody else"]
+    until("both are shown", lambda: cluster.values(topic) == ["of the transaction", "of somebody else"])
 
 
 def test_a_zombie_is_fenced_by_its_successor_of_the_same_name(cluster):
@@ -60,7 +61,7 @@ def test_a_zombie_is_fenced_by_its_successor_of_the_same_name(cluster):
     successor.begin_transaction()
     put(successor, topic, "by the successor")
     successor.commit_transaction()
-    assert cluster.values(topic, **COMMITTED) == ["by the successor"]
+    until("the successor's is shown, and no other", lambda: cluster.values(topic) == ["by the successor"])
 
 
 def test_what_was_read_and_what_was_written_of_it_take_effect_together(cluster):
@@ -70,7 +71,7 @@ def test_what_was_read_and_what_was_written_of_it_take_effect_together(cluster):
 
     def work(finish: bool) -> None:
         writer = transactional(cluster, name)  # first: while an earlier one's transaction is open, its place can't be told
-        reader = cluster.consumer(**{"group.id": group}, **COMMITTED)
+        reader = cluster.consumer(**{"group.id": group, "isolation.level": "read_committed"})
         place = reader.committed([TopicPartition(source, 0)], timeout=10)[0]
         reader.assign([TopicPartition(source, 0, max(place.offset, 0))])
         writer.begin_transaction()
@@ -84,5 +85,5 @@ def test_what_was_read_and_what_was_written_of_it_take_effect_together(cluster):
     work(finish=True)
     work(finish=False)
     work(finish=True)
-    assert cluster.values(target, **ALL_OF_IT) == ["11", "22", "33", "33"]
-    assert cluster.values(target, **COMMITTED) == ["11", "22", "33"]
+    until("each is shown once", lambda: cluster.values(target) == ["11", "22", "33"])
+    assert cluster.values(target, committed=False) == ["11", "22", "33", "33"]

@@ -6,8 +6,8 @@ from pathlib import Path
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from jobs import spark
-from jobs.settings import Platform
+from jobs.backends import spark
+from jobs.backends.settings import Platform
 
 
 def main() -> None:

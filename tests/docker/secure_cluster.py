@@ -17,8 +17,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from contracts.kafka_access import KafkaAccess
-from stack import java
-from stack.home import HOST, JARS, free_ports
+from stack.install import java
+from stack.instance import HOST, JARS, free_ports
 from tests.docker.compose import ROOT, SERVICES, filled, secrets, stages
 
 

@@ -10,8 +10,8 @@ import urllib.request
 
 from contracts.feeds import load_feed
 from contracts.kafka_access import KafkaAccess
-from jobs import kafka, spark
-from jobs.settings import Platform
+from jobs.backends import kafka, spark
+from jobs.backends.settings import Platform
 
 
 def as_user(user: str) -> Platform:

@@ -11,7 +11,7 @@ import kubernetes_validate
 import pytest
 
 from dags.spark_job import _conf
-from stack import java
+from stack.install import java
 from tests.docker.compose import ROOT, stages
 from tests.docker.manifests import (
     EXECUTOR,

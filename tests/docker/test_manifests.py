@@ -20,6 +20,7 @@ from tests.docker.manifests import (
     KUSTOMIZATION,
     OBJECTS,
     PODS,
+    REFERENCE,
     SERVERS,
     WORKLOADS,
     claims,
@@ -171,7 +172,9 @@ def test_what_a_pod_refers_to_is_there(name, folder):
     assert set(claims(ALL_PODS[name]).values()) <= of_kind("PersistentVolumeClaim").keys()
     for each in spec["containers"] + spec.get("initContainers", []):
         assert {mount["name"] for mount in each["volumeMounts"]} <= {volume["name"] for volume in spec["volumes"]}
-        assert environment(each, secrets_of(folder)) is not None
+        seen = environment(each, secrets_of(folder))  # a name that is not there raises
+        assert {variable["name"] for variable in each.get("env", [])} <= seen.keys()
+        assert not [name for name, value in seen.items() if REFERENCE.search(value)], "the kubelet leaves such as they are"
 
 
 def test_what_shares_the_streams_is_on_one_node():

@@ -13,12 +13,12 @@ from confluent_kafka.admin import AclOperation, AdminClient
 from contracts.feeds import load_feed, load_feeds
 from contracts.kafka_access import PLAIN, KafkaAccess
 from contracts.queries import load_queries
+from serving.decoder import Decoder
 from serving.events import Events
-from serving.live import Live
+from serving.live_consumer import LiveConsumer
 from serving.memory import Memory
-from serving.wire import Decoder
-from stack import access
-from stack.home import HOST
+from stack.deploy import acls
+from stack.instance import HOST
 from tests.docker.compose import secrets
 from tests.docker.secure_cluster import Cluster, started, sundial, until
 
@@ -134,7 +134,7 @@ def test_a_record_gets_where_it_may_and_nowhere_else(cluster):
 
 
 def test_nobody_but_the_superuser_changes_anything(cluster):
-    for user in access.USERS:
+    for user in acls.USERS:
         client = AdminClient(cluster.client(user))
         with pytest.raises(KafkaException) as refused:
             client.delete_topics([FEED.topic], request_timeout=10)[FEED.topic].result(10)
@@ -143,10 +143,10 @@ def test_nobody_but_the_superuser_changes_anything(cluster):
 
 def test_deploying_again_changes_passwords_only_and_takes_back_what_no_one_wants(cluster):
     def deploy(feeds) -> list[str]:
-        return access.deploy(cluster.kafka, cluster.access("admin"), feeds, QUERIES, cluster.secrets)
+        return acls.deploy(cluster.kafka, cluster.access("admin"), feeds, QUERIES, cluster.secrets)
 
     feeds, rule = load_feeds(), "User:serving  READ  TOPIC  road-traffic.scored"
-    assert deploy(feeds.values()) == [f"password set: {user}" for user in access.USERS]
+    assert deploy(feeds.values()) == [f"password set: {user}" for user in acls.USERS]
     assert f"no longer allowed: {rule}" in deploy([feed for feed in feeds.values() if feed.name != "road-traffic"])
     assert may(cluster.client("serving"), "road-traffic.scored") == [""]
     assert f"allowed: {rule}" in deploy(feeds.values())
@@ -183,14 +183,14 @@ def test_a_capture_is_replayed_and_spark_reads_and_writes_without_telling_the_pa
 def test_serving_follows_the_topics(cluster, caplog):
     feeds = {FEED.name: FEED}
     assert outcome(cluster.client("streams"), FEED.scored_topic) == 0  # bytes that no one can decode
-    live = Live(cluster.client("serving"), feeds, Memory(feeds, 10, 10, 10), Events(10), Decoder(cluster.registry), 3600)
+    live = LiveConsumer(cluster.client("serving"), feeds, Memory(feeds, 10, 10, 10), Events(10), Decoder(cluster.registry), 3600)
     live.start()
     try:
-        until(lambda: live.state.caught_up, "caught up", cluster.folder / "kafka-1.log", 30)
-        assert live.state.broker == "connected"
-        assert live.state.missing_topics == []
-        assert live.state.undecodable
-        said = [record.getMessage() for record in caplog.records if record.name == "serving.live"]
+        until(lambda: live.status.caught_up, "caught up", cluster.folder / "kafka-1.log", 30)
+        assert live.status.broker == "connected"
+        assert live.status.missing_topics == []
+        assert live.status.undecodable
+        said = [record.getMessage() for record in caplog.records if record.name == "serving.live_consumer"]
         assert [line for line in said if not line.startswith("undecodable")] == [], "it was refused something"
     finally:
         live.stop()

@@ -13,12 +13,15 @@ import httpx
 import psutil
 import pytest
 
-from contracts.spark_history import application_in, page
-from stack import java
-from stack.home import HOST, JARS, free_ports
+from stack.install import java
+from stack.instance import HOST, JARS, free_ports
+from supervision.spark_history import application_in, page
 from tests.docker.compose import ROOT, SERVICES, filled
 
 SETTINGS = ROOT / "docker/spark"
+
+
+pytestmark = pytest.mark.parts
 
 
 @pytest.fixture
@@ -54,8 +57,13 @@ def master(folder, environment) -> Iterator[str]:
                 processes.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
             until(lambda: json_of(page), folder)  # a worker waits for its master, here as there
         until(lambda: json_of(page).get("aliveworkers") == 1, folder)
-        assert "metrics_master_aliveWorkers_Value" in httpx.get(f"http://localhost:{page}/metrics/master/prometheus/").text
-        assert "metrics_worker_coresFree_Value" in httpx.get(f"http://localhost:{worker_page}/metrics/prometheus/").text
+        assert (
+            "metrics_master_aliveWorkers_Value"
+            in httpx.get(f"http://localhost:{page}/metrics/master/prometheus/", timeout=60).text
+        )
+        assert (
+            "metrics_worker_coresFree_Value" in httpx.get(f"http://localhost:{worker_page}/metrics/prometheus/", timeout=60).text
+        )
         yield f"spark://localhost:{port}"
     finally:
         for process in reversed(processes):
@@ -65,7 +73,7 @@ def master(folder, environment) -> Iterator[str]:
 
 def json_of(page: int) -> dict:
     try:
-        return httpx.get(f"http://localhost:{page}/json/").json()
+        return httpx.get(f"http://localhost:{page}/json/", timeout=60).json()
     except (httpx.TransportError, json.JSONDecodeError):
         return {}
 
@@ -102,9 +110,9 @@ def test_a_driver_with_the_secret_runs_its_tasks_on_the_worker(master, folder, e
     assert "the cluster's secret" not in ran.stdout + ran.stderr
     [application] = filter(None, map(application_in, ran.stdout.splitlines()))
     with history(folder, environment) as address:
-        shown = httpx.get(page(address, application), follow_redirects=True)
+        shown = httpx.get(page(address, application), follow_redirects=True, timeout=60)
         assert (shown.status_code, "cluster - Spark Jobs" in shown.text) == (200, True), shown.text[:500]
-        told = httpx.get(f"{address}/api/v1/applications/{application}/environment").text
+        told = httpx.get(f"{address}/api/v1/applications/{application}/environment", timeout=60).text
     assert "the cluster's secret" not in told
     assert "spark.authenticate.secret" in told, "Spark keeps it back by its name"
 
@@ -129,6 +137,6 @@ def history(folder: Path, environment: dict[str, str]) -> Iterator[str]:
 def answers(url: str) -> bool:
     """With something in its list."""
     try:
-        return bool(httpx.get(url).json())
+        return bool(httpx.get(url, timeout=60).json())
     except (httpx.TransportError, json.JSONDecodeError):
         return False

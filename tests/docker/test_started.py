@@ -13,7 +13,7 @@ import click
 import pytest
 import uvicorn
 
-from stack.cli import app
+from stack.commands.cli import app
 from tests.docker.compose import OURS, ROOT, SECRET, SERVICES, dockerfile, health_of, stages
 
 FINAL = ("kafka", "registry", "sundial")
@@ -43,7 +43,7 @@ def test_an_image_ends_without_root(name):
 def test_the_dockerfile_installs_only_what_is_locked():
     text = dockerfile()
     assert not re.search(r"^ADD |apt-get|apk |curl|wget|sudo|chmod 777|:latest", text, re.MULTILINE)
-    assert "python -m stack.bootstrap" in text
+    assert "python -m stack.install.setup" in text
     assert "--require-hashes --no-deps -r docker/postgres.txt" in text
     assert not any(SECRET.search(line) for stage in stages().values() for line in stage.of("ENV") + stage.of("ARG"))
     for line in (ROOT / "docker/postgres.txt").read_text().splitlines():

@@ -2,7 +2,8 @@
 
 Of a page with a block of ```console all is typed, into one shell: blocks of ```bash whole, and in ```console each line that
 begins with `$ `, with the lines after it that begin with `> `. What follows up to the next is what comes out, where `...` stands
-for anything, as in Python's doctests. The shell finds a stack that runs.
+for anything, as in Python's doctests. The shell finds a stack that runs. What is typed exits with 0: a page that shows a command
+fail says so, by `; echo "exit code $?"` after it.
 """
 
 import doctest
@@ -17,11 +18,13 @@ from pathlib import Path
 
 import pytest
 
-from stack import lifecycle, process
-from stack.home import ROOT, Home
+from stack.instance import ROOT, Instance
+from stack.parts import lifecycle, process
+from tests.support.tiers import PAGE
 
 PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if "```console" in page.read_text())
 MARK = "<<<typed>>>"
+FULL = [pytest.mark.full]
 EXACT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -55,9 +58,9 @@ def typed(page: Path) -> Iterator[Typed]:
 class Shell:
     """One bash, so that variables stay; its commands' errors come out with their output."""
 
-    def __init__(self, home: Path, folder: Path):
+    def __init__(self, instance: Path, folder: Path):
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        own = {"PATH": path, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder), "COLUMNS": "300", "SUNDIAL_HOME": str(home)}
+        own = {"PATH": path, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder), "COLUMNS": "300", "SUNDIAL_HOME": str(instance)}
         clean = {name: value for name, value in os.environ.items() if not name.startswith("SUNDIAL_")}
         self._bash = subprocess.Popen(
             ["bash"],
@@ -70,13 +73,14 @@ class Shell:
             env=clean | own,
         )
 
-    def says(self, command: str) -> str:
-        self._bash.stdin.write(f"{{ {command}\n}} </dev/null\necho '{MARK}'\n")
+    def says(self, command: str) -> tuple[str, int]:
+        """What comes out, and the exit code."""
+        self._bash.stdin.write(f'{{ {command}\n}} </dev/null\necho "{MARK} $?"\n')
         self._bash.stdin.flush()
         found = ""
         for line in self._bash.stdout:
-            if line.endswith(f"{MARK}\n"):
-                return found + line.removesuffix(f"{MARK}\n")
+            if ended := re.search(rf"{MARK} (\d+)\n$", line):
+                return found + line[: ended.start()], int(ended[1])
             found += line
         raise AssertionError(f"the shell ended: {found}")
 
@@ -87,22 +91,24 @@ class Shell:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.name, marks=() if page.name == PAGE else FULL) for page in PAGES])
 def test_one_sees_what_the_page_shows(page, platform_stack, tmp_path):
     shell, checker = Shell(platform_stack.path, tmp_path), doctest.OutputChecker()
     before = process.recorded(platform_stack)
     try:
         for each in list(typed(page)):
-            got = re.sub(r"\x1b\[[0-9;]*m", "", shell.says(each.command))
+            said, code = shell.says(each.command)
+            got = re.sub(r"\x1b\[[0-9;]*m", "", said)
             seen = each.shown is None or checker.check_output(each.shown, got, EXACT)
             assert seen, f"{page.name}:{each.line}: {each.command}\nshould show\n{each.shown}\nbut shows\n{got}"
+            assert code == 0, f"{page.name}:{each.line}: {each.command}\nexits with {code}, showing\n{got}"
     finally:
         shell.end()
         for name in set(process.recorded(platform_stack)) - set(before):
             process.stop(platform_stack, name)
-        for home in (Home(folder) for folder in tmp_path.iterdir()):
-            if home.exists():
-                lifecycle.down(home, print)
+        for instance in (Instance(folder) for folder in tmp_path.iterdir()):
+            if instance.exists():
+                lifecycle.down(instance, print)
 
 
 def test_pages_are_typed():

@@ -1,6 +1,11 @@
-"""What happens to one stack in the end-to-end tests, and how it is known that all of it was right."""
+"""What happens to one stack in the end-to-end tests of service-use, and how it is known that all of it was right.
+
+`prime` makes what every test finds: five weeks of history, a stream, a first night. A test leaves more readings behind, perhaps
+another baseline in force; one for which that matters begins with `calm`. So no order of the tests is needed.
+"""
 
 import datetime as dt
+import itertools
 import json
 import threading
 import time
@@ -8,99 +13,173 @@ import time
 import deltalake
 import numpy as np
 import pyarrow.compute as pc
-from confluent_kafka import Consumer, Producer, TopicPartition
+import pytest
+from confluent_kafka import Producer
 
 from contracts.feeds import load_feed
-from contracts.run_state import RunState, observe
+from sources.producer import encoder
 from sources.replay import play
 from sources.simulator import Simulation
-from sources.topic import encoder
-from stack.airflow_api import ENDED, AirflowApi
-from stack.home import Home
+from stack.errors import StackError
+from stack.instance import Instance
+from stack.parts.airflow_api import ACTIVE, ENDED, AirflowApi
+from stack.parts.process import log_file
+from supervision.files import StreamFolder
+from supervision.status import StreamStatus, read_status
+from tests.end_to_end import oracle
 from tests.end_to_end.verifier import Verifier
+from tests.support import topics
+from tests.support.waiting import until
 
 FEED = load_feed("service-use")
-SERVICES = ["checkout", "search"]
+SERVICES = ["checkout", "login"]  # the topic has two partitions, and one is in each
 HISTORY_DAYS = 35
+DAY = 86_400_000
 STREAM = f"{FEED.name}.score"
 NIGHTLY = f"nightly_baseline.{FEED.name}"
-
-
-def ends(home: Home) -> dict[int, int]:
-    reader = Consumer({"bootstrap.servers": home.kafka, "group.id": "ends"})
-    found = {p: reader.get_watermark_offsets(TopicPartition(FEED.topic, p), timeout=10)[1] for p in range(FEED.partitions)}
-    reader.close()
-    return found
-
-
-def await_(what: str, holds, seconds: float) -> float:
-    """Seconds until `holds()` is true; fails naming what did not come."""
-    begin = time.monotonic()
-    while not holds():
-        assert time.monotonic() - begin < seconds, f"{what}: not within {seconds:.0f} s"
-        time.sleep(0.25)
-    return time.monotonic() - begin
+ROLLBACK = f"rollback_baseline.{FEED.name}"
+NIGHT = 1200  # seconds; generous, as nights are slow beside other work
+GARBAGE_EVERY = 7  # readings
 
 
 class Story:
     """The stack, the verifier, and a producer of readings whose clock runs on by one interval with each round."""
 
-    def __init__(self, home: Home):
-        self.home = home
-        self.api = AirflowApi(home)
+    def __init__(self, instance: Instance):
+        self.instance = instance
+        self.api = AirflowApi(instance)
         self.now = dt.datetime.now(dt.UTC).replace(microsecond=0)
         self.now -= dt.timedelta(seconds=self.now.second % FEED.interval_seconds)
-        self.verifier: Verifier | None = None
-        options = {"bootstrap.servers": home.kafka, "acks": "all", "enable.idempotence": True, "message.timeout.ms": 180_000}
+        self.corrected: set[dt.date] = set()
+        self.played = 0  # readings
+        options = {"bootstrap.servers": instance.kafka, "acks": "all", "enable.idempotence": True, "message.timeout.ms": 180_000}
         self.producer = Producer(options | {"partitioner": "murmur2_random"})
         self.failures: list[str] = []
 
-    def load_history(self) -> None:
-        until = int(self.now.timestamp() * 1000)
-        simulation = Simulation(FEED, SERVICES, 7)
-        readings = simulation.readings(until - HISTORY_DAYS * 86_400_000, until)
-        report = play(readings, FEED, kafka=self.home.kafka, registry=self.home.registry)
+    def prime(self) -> None:
+        """History; a stream that scores before there is any baseline; the night that is due; the stream that goes by it."""
+        until_ms = int(self.now.timestamp() * 1000)
+        readings = Simulation(FEED, SERVICES, 7).readings(until_ms - HISTORY_DAYS * DAY, until_ms)
+        report = play(readings, FEED, kafka=self.instance.kafka, registry=self.instance.registry)
         assert (report.failed, report.events) == (0, len(SERVICES) * HISTORY_DAYS * FEED.slots)
-        holidays = set(FEED.holiday_dates(dt.date(2020, 1, 1), dt.date(2035, 12, 31)))
-        self.verifier = Verifier(self.home.kafka, self.home.lake, ends(self.home), holidays)
+        self.verifier = Verifier(self.instance.kafka, self.instance.lake, topics.ends(self.instance.kafka, FEED.topic))
+        self.api.unpause("supervise_streams")
+        until("the stream", lambda: self.stream().state == "running", 300)
+        assert self.stream().heartbeat["baseline_version"] == -1
+        self.play(rounds=6)
+        self.all_judged()
+        self.first_night = self.api.start(NIGHTLY)
+        self.api.watch(NIGHTLY, self.first_night, print, NIGHT)
+        self.first = self.promoted(self.first_night)
+        self.check_content(self.first)
+        self.sees(self.first)
+        self.api.unpause(ROLLBACK)
 
-    def nightly(self, as_of: str | None = None) -> str:
-        return self.trigger(NIGHTLY, partition=as_of)
+    # -- the nights
 
-    def trigger(self, dag: str, partition: str | None = None, **conf) -> str:
-        """Triggers a run and waits for its success; raises StackError when a task fails. The run's id."""
-        run = self.begin(dag, partition, **conf)
-        self.api.watch(dag, run, print, 600)
+    def today(self) -> dt.date:
+        return dt.datetime.now(FEED.zone).date()
+
+    def nightly(self, as_of: dt.date | None = None, **conf) -> str:
+        """A night, today's unless said otherwise, that succeeds; raises StackError when a task fails. The run's id."""
+        run = self.begin(NIGHTLY, as_of and str(as_of), **conf)
+        self.api.watch(NIGHTLY, run, print, NIGHT)
         return run
 
+    def refused(self, as_of: dt.date | None = None) -> tuple[str, StackError]:
+        """A night whose candidate the gate refuses: the run's id, and what is said."""
+        run = self.begin(NIGHTLY, as_of and str(as_of))
+        with pytest.raises(StackError, match="gate refused candidate") as refused:
+            self.api.watch(NIGHTLY, run, print, NIGHT)
+        return run, refused.value
+
     def begin(self, dag: str, partition: str | None = None, **conf) -> str:
-        """Triggers a run; its id."""
+        """Triggers a run; its id. One that is still there would go first, perhaps for hours: a test has left it."""
+        active = self.api.call("GET", f"dags/{dag}/dagRuns", params={"state": ACTIVE})["dag_runs"]
+        assert not active, f"{dag} has a run already: {[(run['dag_run_id'], run['state']) for run in active]}"
         what = {"logical_date": None, "partition_key": partition, "conf": conf}
         return self.api.call("POST", f"dags/{dag}/dagRuns", json=what)["dag_run_id"]
 
-    def newest_run(self, dag: str) -> str:
-        return self.api.call("GET", f"dags/{dag}/dagRuns", params={"order_by": "-run_after", "limit": 1})["dag_runs"][0][
-            "dag_run_id"
-        ]
-
-    def answer(self, dag: str, run: str, chosen: str, reason: str) -> None:
-        """A person's answer to the task `approve`, once it asks."""
-        path = f"dags/{dag}/dagRuns/{run}/taskInstances/approve"
-        await_("the question", lambda: self.api.call("GET", path)["state"] in ("awaiting_input", "deferred"), 60)
-        # A script can answer before the scheduler has taken note that the task waits, and Airflow then fails the task.
-        time.sleep(5)
+    def answer(self, run: str, chosen: str, reason: str) -> None:
+        """A person's answer to a night's task `approve`, once it asks; returns when the run has ended."""
+        path = f"dags/{NIGHTLY}/dagRuns/{run}/taskInstances/approve"
+        until("the question", lambda: self.api.call("GET", path)["state"] == "awaiting_input", 300)
+        # The scheduler must have noticed that the process which asked has ended: else it takes that for the end of the one that
+        # it starts upon the answer, and fails the task. It says so in its log only.
+        until("the end of the process that asked", lambda: self._noticed_end_of("approve", run), 300)
         said = {"chosen_options": [chosen], "params_input": {"reason": reason}}
         self.api.call("PATCH", f"{path}/-1/hitlDetails", json=said)
-        await_("the end of the run", lambda: self.api.call("GET", f"dags/{dag}/dagRuns/{run}")["state"] in ENDED, 120)
+        until("the end of the run", lambda: self.state_of(run) in ENDED, 300)
 
-    def promotions(self) -> list[dict]:
-        """What the commits of the baseline say, newest first."""
-        table = deltalake.DeltaTable(str(self.home.lake / "baseline" / FEED.table))
-        return [json.loads(commit["userMetadata"]) for commit in table.history()]
+    def _noticed_end_of(self, task: str, run: str) -> bool:
+        said = log_file(self.instance, "airflow-scheduler").read_text(errors="replace").splitlines()
+        return any("TaskInstance Finished" in line and f"task_id={task}, run_id={run}," in line for line in said)
+
+    def state_of(self, run: str) -> str:
+        return self.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}")["state"]
+
+    def tasks(self, run: str) -> dict[str, str]:
+        found = self.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}/taskInstances")["task_instances"]
+        return {task["task_id"]: task["state"] for task in found}
+
+    # -- the baseline
+
+    def commits(self) -> dict[int, dict]:
+        """What promotions and rollbacks say of themselves, by the version that they made, newest first."""
+        table = deltalake.DeltaTable(str(self.instance.lake / "baseline" / FEED.table))
+        notes = {commit["version"]: json.loads(commit.get("userMetadata") or "{}") for commit in table.history()}
+        return {version: note for version, note in notes.items() if "candidate_version" in note}  # not upkeep
+
+    def promoted(self, run: str) -> int:
+        """The version that a run promoted: exactly one."""
+        [version] = [version for version, note in self.commits().items() if note.get("run_id") == run]
+        return version
+
+    def check_content(self, version: int) -> None:
+        """A baseline that was promoted right now is what follows from the topic, in every slot of every day type."""
+        self.verifier.look()
+        note, stored = self.commits()[version], self.verifier.baseline(version)
+        expected = oracle.baseline_of(self.verifier.history, dt.date.fromisoformat(note["as_of"]))
+        assert stored.keys() == expected.keys() == set(itertools.product(SERVICES, range(1, 8)))
+        for key, (averages, samples, spreads) in expected.items():
+            assert stored[key][:2] == (averages, samples)
+            assert stored[key][2] == [each if each is None else pytest.approx(each, rel=1e-12) for each in spreads]
+
+    def roll_back(self, version: int, reason: str) -> int:
+        """Another version is put in force again, and the stream goes by it; the version that this makes."""
+        run = self.begin(ROLLBACK, version=version, reason=reason)
+        self.api.watch(ROLLBACK, run, print, NIGHT)
+        self.sees(made := self.promoted(run))
+        return made
+
+    def calm(self) -> None:
+        """As after the first night: no correction stands, and what that night promoted is in force."""
+        for date in sorted(self.corrected):
+            self.correct(1, date)
+        newest, note = next(iter(self.commits().items()))
+        if self.first not in (newest, note.get("rolled_back_to")):
+            self.roll_back(self.first, "a test begins")
+        self.all_judged()
+
+    # -- the readings
+
+    def correct(self, factor: float, date: dt.date | None = None, hours: int = 24) -> dt.date:
+        """Corrections of a date's readings, by that factor: of the whole date, or from the time of day that is played now. Unless
+        named, it is the newest past date like the one that is played now, so that a baseline made from it says otherwise."""
+        here = self.now.astimezone(FEED.zone)
+        date = date or oracle.dates_of(oracle.day_type(here.date()), self.today())[0]
+        begin = dt.datetime.combine(date, dt.time() if hours == 24 else here.time(), FEED.zone).timestamp()
+        midnight = dt.datetime.combine(date + dt.timedelta(days=1), dt.time(), FEED.zone).timestamp()
+        end = midnight if hours == 24 else min(midnight, begin + hours * 3600)
+        batches = Simulation(FEED, SERVICES, 7).readings(int(begin * 1000), int(end * 1000))
+        other = (b.set_column(b.schema.get_field_index("Value"), "Value", _times(b.column("Value"), factor)) for b in batches)
+        assert play(other, FEED, kafka=self.instance.kafka, registry=self.instance.registry).failed == 0
+        self.corrected = self.corrected - {date} if factor == 1 else self.corrected | {date}
+        return date
 
     def play(self, rounds: int, pause: float = 0.0) -> None:
         """Rounds of one reading per service: mostly normal, every fifth of checkout far too many; every seventh, garbage."""
-        encode = encoder(FEED, self.home.registry)
+        encode = encoder(FEED, self.instance.registry)
         normal = Simulation(FEED, SERVICES, 7)
         start = int(self.now.timestamp() * 1000)
         table = [row for batch in normal.readings(start, start + rounds * 10_000) for row in batch.to_pylist()]
@@ -110,9 +189,10 @@ class Story:
                 value = value * 3 + 1000
             payload = encode.encode(np.array([at]), np.array([value]))[0]
             self._send(row["ServiceName"], payload)
-            if number % 7 == 0:
+            if number % GARBAGE_EVERY == 0:
                 garbage = [b"not Avro", payload[:7], b"\x00\x00\x0f\x42\x3f" + payload[5:]]  # the last: an unknown schema id
-                self._send(row["ServiceName"], garbage[number // 7 % 3])
+                self._send(row["ServiceName"], garbage[number // GARBAGE_EVERY % 3])
+            self.played += 1
             time.sleep(pause)
         self.now += dt.timedelta(seconds=10 * rounds)
         assert self.producer.flush(180) == 0
@@ -126,29 +206,32 @@ class Story:
         self.producer.produce(FEED.topic, payload, service.encode(), on_delivery=delivered)
         self.producer.poll(0)
 
-    def load_a_day_that_is_otherwise(self) -> None:
-        """Corrections of all readings of the last complete day: ten times as many."""
-        midnight = dt.datetime.combine(self.now.astimezone(FEED.zone).date(), dt.time(), FEED.zone).astimezone(dt.UTC)
-        start = int((midnight - dt.timedelta(days=1)).timestamp() * 1000)
-        batches = Simulation(FEED, SERVICES, 7).readings(start, start + 86_400_000)
-        tenfold = (b.set_column(b.schema.get_field_index("Value"), "Value", pc.multiply(b.column("Value"), 10)) for b in batches)
-        assert play(tenfold, FEED, kafka=self.home.kafka, registry=self.home.registry).failed == 0
-
-    def stream(self) -> RunState:
-        return observe(self.home.streams / STREAM)
-
-    def all_judged(self, seconds: float = 90) -> None:
-        """Waits until the outputs are exactly what they must be; fails with the differences that remain."""
-        end = time.monotonic() + seconds
-        while (differences := self.verifier.differences()) and time.monotonic() < end:
-            time.sleep(1)
-        assert not differences, f"{len(differences)} differences, e.g. {differences[:5]}"
-
-    def kill_while_playing(self, kill, rounds: int = 120) -> None:
-        """Readings flow for some twenty seconds; a few seconds in, something is killed."""
-        playing = threading.Thread(target=self.play, args=(rounds, 0.08))
+    def while_playing(self, act, rounds: int = 120) -> None:
+        """Readings flow for some twenty seconds; when the first have been sent, something is done."""
+        playing, before = threading.Thread(target=self.play, args=(rounds, 0.08)), self.played
         playing.start()
-        time.sleep(4)
-        kill()
-        playing.join()
+        until("readings flow", lambda: self.played > before + rounds / 3)
+        try:
+            act()
+        finally:
+            playing.join()
         assert not self.failures
+
+    # -- the stream
+
+    def stream(self) -> StreamStatus:
+        return read_status(StreamFolder(self.instance.streams / STREAM))
+
+    def sees(self, version: int) -> None:
+        """Waits until the stream goes by that baseline; from then on none other will do."""
+        until(f"baseline {version}", lambda: self.stream().heartbeat.get("baseline_version") == version, 300, self.stream)
+        until("the stream", lambda: self.stream().state == "running", 300, self.stream)
+        self.verifier.seen_in_force(version)
+
+    def all_judged(self, seconds: float = 300) -> None:
+        """Waits until the outputs are exactly what they must be; fails with the differences that remain."""
+        until("all is judged", lambda: not self.verifier.differences(), seconds, lambda: self.verifier.differences()[:5])
+
+
+def _times(values, factor: float):
+    return pc.cast(pc.round(pc.multiply(pc.cast(values, "float64"), factor)), "int64")

@@ -4,7 +4,6 @@ import datetime as dt
 import json
 import os
 import subprocess
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,18 +14,21 @@ import numpy as np
 import pyarrow as pa
 import pyspark
 import pytest
-from confluent_kafka import Consumer
 
 from contracts.feeds import load_feed
-from contracts.run_state import observe
 from sources.readings import batch
 from sources.replay import play
 from sources.simulator import Simulation
-from stack import java, lifecycle
-from stack.airflow_api import AirflowApi
-from stack.home import HOST, Home, free_ports
+from stack.install import java
+from stack.instance import HOST, Instance, free_ports
+from stack.parts import lifecycle
+from stack.parts.airflow_api import AirflowApi
+from supervision.files import StreamFolder
+from supervision.status import read_status
+from tests.support import topics
+from tests.support.waiting import until
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.full, pytest.mark.parts]
 FEED = load_feed("road-traffic")
 CORES = 4  # of each worker
 DAYS = 36
@@ -80,12 +82,12 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def home(cluster, tmp_path_factory) -> Iterator[Home]:
+def instance(cluster, tmp_path_factory) -> Iterator[Instance]:
     """A whole stack whose connection names the cluster."""
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("SUNDIAL_SPARK_MASTER", cluster.url)
-        made = Home(tmp_path_factory.mktemp("on-cluster")).make(base=0)
+        made = Instance(tmp_path_factory.mktemp("on-cluster")).make(base=0)
         stack.callback(lifecycle.down, made, lambda _: None)
         lifecycle.up(made, lambda _: None)
         yield made
@@ -98,39 +100,28 @@ def alive_workers(cluster: Cluster) -> int:
         return 0
 
 
-def until(what: str, holds, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"{what}: not within {seconds:.0f} s"
-        time.sleep(0.5)
+def send(instance: Instance, readings: Iterable[pa.RecordBatch]) -> None:
+    assert play(readings, FEED, kafka=instance.kafka, registry=instance.registry).failed == 0
 
 
-def send(home: Home, readings: Iterable[pa.RecordBatch]) -> None:
-    assert play(readings, FEED, kafka=home.kafka, registry=home.registry).failed == 0
-
-
-def test_a_night_and_a_stream_run_on_the_clusters_workers(cluster, home):
+def test_a_night_and_a_stream_run_on_the_clusters_workers(cluster, instance):
     hour = int(dt.datetime.now(dt.UTC).replace(minute=0, second=0, microsecond=0).timestamp() * 1000)
-    send(home, Simulation(FEED, ["I-94"], 7).readings(hour - DAYS * 86_400_000, hour))
-    api, nightly = AirflowApi(home), f"nightly_baseline.{FEED.name}"
-    api.unpause(nightly)
-    api.watch(nightly, api.begin(nightly, {}), print, 600)
-    rows = deltalake.DeltaTable(str(home.lake / "baseline" / FEED.table)).to_pyarrow_table(columns=["DayType", "Last4Avg"])
+    send(instance, Simulation(FEED, ["I-94"], 7).readings(hour - DAYS * 86_400_000, hour))
+    api, nightly = AirflowApi(instance), f"nightly_baseline.{FEED.name}"
+    api.watch(nightly, api.start(nightly), print, 600)
+    rows = deltalake.DeltaTable(str(instance.lake / "baseline" / FEED.table)).to_pyarrow_table(columns=["DayType", "Last4Avg"])
     assert sorted(rows.column("DayType").to_pylist()) == [1, 2, 3, 4, 5, 6, 7]
     done = {each["name"]: each for each in cluster.state()["completedapps"]}
     assert {f"{job} {FEED.name}" for job in ("archive", "build_baseline", "check_baseline")} <= done.keys()
 
     api.call("POST", "variables", json={"key": "sundial_feeds", "value": json.dumps([FEED.name])})
     api.unpause("supervise_streams")
-    folder = home.streams / f"{FEED.name}.score"
-    until("the stream", lambda: observe(folder).state == "running", 240)
-    assert observe(folder).heartbeat["baseline_version"] >= 0
-    send(home, [batch(pa.array(["I-94"]), np.array([hour]), np.array([1_000_000]))])
-    consumer = Consumer({"bootstrap.servers": home.kafka, "group.id": "test", "auto.offset.reset": "earliest"})
-    consumer.subscribe([FEED.anomalies_topic])
-    keys = []
-    until("the anomaly", lambda: keys.extend(m.key() for m in consumer.consume(10, timeout=1)) or keys, 60)
-    consumer.close()
+    folder = StreamFolder.of(instance.streams, FEED.name, "score")
+    until("the stream", lambda: read_status(folder).state == "running", 240)
+    assert read_status(folder).heartbeat["baseline_version"] >= 0
+    send(instance, [batch(pa.array(["I-94"]), np.array([hour]), np.array([1_000_000]))])
+    anomalies = until("the anomaly", lambda: topics.consume(instance.kafka, FEED.anomalies_topic), 120)
+    keys = [message.key() for message in anomalies]
     assert keys == [b"I-94|%d" % hour]
     [stream] = cluster.state()["activeapps"]
     assert (stream["name"], stream["cores"]) == (f"{FEED.name}.score", FEED.partitions + 1)

@@ -1,7 +1,10 @@
 """Jobs run in the tests' own Spark session, against a lake of their own."""
 
+import datetime as dt
+import shutil
 import sys
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,16 +12,72 @@ import pytest
 
 from contracts.feeds import Feed
 from contracts.queries import QUERIES
-from jobs.settings import Platform
-from stack import schemas, topics
-from stack.home import JARS
+from jobs.backends.settings import Platform
+from stack.deploy import schemas, topics
+from stack.instance import JARS
+from tests.jobs import nights
 from tests.jobs.applications import Driver
+
+
+def platform_in(folder: Path) -> Platform:
+    """A platform with a lake and streams' folder there; Kafka and registry are nowhere."""
+    return Platform("127.0.0.1:1", "http://127.0.0.1:1", str(folder / "lake"), str(folder / "streams"), str(JARS / "spark"))
 
 
 @pytest.fixture
 def lake_platform(tmp_path) -> Platform:
-    """A platform with a lake and streams' folder in tmp_path; Kafka and registry are nowhere."""
-    return Platform("127.0.0.1:1", "http://127.0.0.1:1", str(tmp_path / "lake"), str(tmp_path / "streams"), str(JARS / "spark"))
+    return platform_in(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def prebuilt(tmp_path_factory):
+    """prebuilt(fill, lake): a lake that `fill(platform)` fills, a copy of `lake` if that is given. For fixtures that make once
+    what several tests begin with."""
+
+    def build(fill: Callable[[Platform], None], lake: Path | None = None) -> Path:
+        folder = tmp_path_factory.mktemp("prebuilt")
+        if lake:
+            shutil.copytree(lake, folder / "lake")
+        fill(platform_in(folder))
+        return folder / "lake"
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def first_night(spark, run_job, prebuilt) -> Path:
+    """The lake of nights.py: the readings before nights.AS_OF, and the baseline of the night n1 in force."""
+
+    def fill(platform: Platform) -> None:
+        days = (nights.AS_OF - nights.FIRST).days
+        rows = [row for day in range(days) for row in nights.readings(nights.FIRST + dt.timedelta(days=day))]
+        nights.arrive(spark, platform, rows)
+        nights.night(run_job, platform, "n1", nights.AS_OF)
+
+    return prebuilt(fill)
+
+
+@pytest.fixture(scope="session")
+def second_night(spark, run_job, prebuilt, first_night) -> Path:
+    """A day later: a Monday with more traffic has come, and the baseline of the night n2 is in force."""
+
+    def fill(platform: Platform) -> None:
+        nights.arrive(spark, platform, nights.readings(nights.AS_OF, value=120))
+        nights.night(run_job, platform, "n2", nights.AS_OF + dt.timedelta(days=1))
+
+    return prebuilt(fill, first_night)
+
+
+@pytest.fixture
+def after_n1(lake_platform, first_night) -> None:
+    """The lake of lake_platform is a copy of `first_night`."""
+    shutil.copytree(first_night, lake_platform.lake)
+
+
+@pytest.fixture
+def after_n2(lake_platform, second_night) -> None:
+    """The lake of lake_platform is a copy of `second_night`."""
+    shutil.copytree(second_night, lake_platform.lake)
 
 
 @pytest.fixture
@@ -35,17 +94,18 @@ def feed(broker, monkeypatch) -> Feed:
     )
     topics.deploy(broker.kafka, made.topics)
     schemas.register(broker.registry, made.topics)
-    monkeypatch.setattr("jobs.settings.load_feed", lambda name: made)
+    monkeypatch.setattr("jobs.backends.settings.load_feed", lambda name: made)
     return made
 
 
-@pytest.fixture
-def run_job(spark, monkeypatch):
+@pytest.fixture(scope="session")
+def run_job(spark):
     """run_job(module, platform, *arguments): the job's main, as its command line would start it."""
 
     def run(module, platform: Platform, *arguments: str) -> None:
-        monkeypatch.setattr(sys, "argv", [module.__file__, *arguments])
-        module.main(platform)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", [module.__file__, *arguments])
+            module.main(platform)
 
     return run
 

@@ -10,8 +10,8 @@ from contracts import avro
 from contracts.declarations import SCHEMAS
 from contracts.queries import Query
 from contracts.query_io import Input, Output
-from jobs import rows
-from jobs.wire import Writers
+from jobs.formats import query_records
+from jobs.formats.wire import Writers
 
 KAFKA = "key binary, value binary, partition int, offset long, timestamp timestamp"
 CAME = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
@@ -38,7 +38,7 @@ def written(spark, query: Query, **inputs: list[dict]) -> list[tuple[str, str, d
     """(topic, key, value) of all that the query writes of its inputs' values, which came one a second."""
     decoded = {alias: _decoded(spark, query.inputs[alias], values) for alias, values in inputs.items()}
     outputs = {each.topic: each for each in query.outputs}
-    found = rows.records(query, decoded, dict.fromkeys(outputs, 1)).collect()
+    found = query_records.records(query, decoded, dict.fromkeys(outputs, 1)).collect()
     written = ((outputs[row.topic], row) for row in found)
     return [(row.topic, row.key.decode(), _value(output, bytes(row.value))) for output, row in written]
 
@@ -57,5 +57,5 @@ def _decoded(spark, source: Input, values: list[dict]):
     key = bytearray(wired(source.key.record, example(source.key.record)) if source.key and source.key.record else b"key")
     came = [CAME + dt.timedelta(seconds=number) for number in range(len(values))]
     records = [(key, bytearray(_bytes(source, value)), 0, n, came[n]) for n, value in enumerate(values)]
-    writers = {s: Writers(s, ((1, json.dumps(avro.latest(record))),)) for s, record in rows.subjects(source).items()}
-    return rows.decode(spark.createDataFrame(records, KAFKA), source, writers)
+    writers = {s: Writers(s, ((1, json.dumps(avro.latest(record))),)) for s, record in query_records.subjects(source).items()}
+    return query_records.decode(spark.createDataFrame(records, KAFKA), source, writers)

@@ -12,7 +12,7 @@ import threading
 import time
 from pathlib import Path
 
-from jobs import lake, settings
+from jobs.backends import settings, tables
 
 
 def die() -> None:
@@ -35,7 +35,7 @@ def die_at_the_end(batches):
 
 
 def deadly(method, point: str):
-    def call(table: lake.Table, *arguments, **options):
+    def call(table: tables.Table, *arguments, **options):
         if point == "before":
             die()
         if point == "during" and method.__name__ == "write":
@@ -54,5 +54,5 @@ def deadly(method, point: str):
 if __name__ == "__main__":
     job, method, point, *arguments = sys.argv[1:]
     sys.argv = [job, *arguments]
-    setattr(lake.Table, method, deadly(getattr(lake.Table, method), point))
+    setattr(tables.Table, method, deadly(getattr(tables.Table, method), point))
     settings.run(importlib.import_module(f"jobs.{job}").main)

@@ -8,7 +8,9 @@ import sys
 
 from confluent_kafka import Producer
 
-from jobs import run_queries, settings, transactions
+from jobs import run_queries
+from jobs.backends import settings
+from jobs.streams import transactions
 from tests.jobs.killed import die
 
 

@@ -1,4 +1,4 @@
-"""Drivers of declared queries that are killed while they work."""
+"""Drivers of declared queries that are killed while they work: at random moments, and once surely within a batch."""
 
 import os
 import random
@@ -9,12 +9,13 @@ from confluent_kafka.admin import AdminClient
 
 from contracts.queries import load_application
 from contracts.topics import query_topics
-from stack import schemas, topics
+from stack.deploy import schemas, topics
 from tests.jobs.applications import Driver, until
 from tests.jobs.rides import Reader
 
 KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "3"))  # of each application
 MOMENT = 6.0  # seconds after new work has come, within which a driver is killed: in its first batch, or in one of the next
+EARLY = 0.3  # seconds of a batch within which the sure kill comes
 
 
 def deployed(broker, application: str) -> Reader:
@@ -27,18 +28,30 @@ def deployed(broker, application: str) -> Reader:
 
     if left():
         admin.delete_topics(list(left()))
-    until(lambda: not left(), "the topics are gone")
+    until("the topics are gone", lambda: not left())
     topics.deploy(broker.kafka, declared)
     schemas.register(broker.registry, declared)
     return Reader(broker, *(topic.name for topic in declared))
 
 
-def killed_while(start: Callable[[], Driver], work: Callable[[int], None], moments: random.Random) -> Driver:
-    """Starts drivers one after the other and kills each a little after it has begun to do `work(number)`; returns the last."""
+def killed_while(start: Callable[[], Driver], work: Callable[[int], None], chance: random.Random) -> Driver:
+    """Starts drivers one after the other and kills each after it has begun to do `work(number)`; returns the last.
+
+    All but one are killed at a random moment. That one is killed within a batch: its processes are stopped, and they are killed
+    if the checkpoint has a batch that is planned and not done. So the next driver surely has a batch to make again.
+    """
+    sure = chance.randint(1, KILLS)
+    interrupted: dict[int, set[str]] = {}
     for number in range(1, KILLS + 1):
         driver = start()
-        until(driver.works, "the driver works")
+        until("the driver works", driver.works)
         work(number)
-        time.sleep(moments.uniform(0, MOMENT))
+        if number == sure:
+            driver.freeze_in_a_batch(chance.uniform(0, EARLY))
+        else:
+            time.sleep(chance.uniform(0, MOMENT))
         driver.kill()
+        interrupted[number] = driver.open_batches()
+        print(f"kill {number} of {KILLS}: open batches of {sorted(interrupted[number]) or 'no query'}")
+    assert interrupted[sure], "no batch was open in the checkpoint of the driver that was killed within one"
     return start()

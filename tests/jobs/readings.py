@@ -5,8 +5,8 @@ import datetime as dt
 import numpy as np
 from confluent_kafka import Producer
 
-from jobs import lake
-from sources.topic import encoder
+from jobs.backends import tables
+from sources.producer import encoder
 
 NOON = dt.datetime(2026, 11, 20, 17, tzinfo=dt.UTC)  # in New York
 
@@ -25,5 +25,5 @@ def encoded(broker, feed, at: dt.datetime, value: int) -> bytes:
 
 
 def kept(spark, platform, feed) -> list[tuple]:
-    rows = lake.history(platform, feed).read(spark).orderBy("ServiceName", "Timestamp").collect()
+    rows = tables.history(platform, feed).read(spark).orderBy("ServiceName", "Timestamp").collect()
     return [(row.ServiceName, row.Timestamp.replace(tzinfo=dt.UTC), row.Value, row.Date) for row in rows]

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from functools import cache
 
 import fastavro
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from contracts import avro
 from contracts.declarations import SCHEMAS
+from tests.support.topics import Follower
 
 SAMPLE = SCHEMAS.parent / "samples" / "nyc_taxi_rides_2020-07.csv"
 PAYMENTS = SAMPLE.with_name("nyc_taxi_payments.csv")
@@ -111,20 +112,12 @@ class KeyedTopic(RidesTopic):
         assert self._producer.flush(30) == 0
 
 
-class Reader:
-    """All that topics hold so far, read on with each look."""
+class Reader(Follower):
+    """All that topics hold so far, and what it says by the contracts."""
 
     def __init__(self, broker, *topics: str):
-        options = {"group.id": "test", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
-        self._consumer = Consumer({"bootstrap.servers": broker.kafka, **options})
-        known = self._consumer.list_topics(timeout=10).topics
-        self._consumer.assign([TopicPartition(t, p, OFFSET_BEGINNING) for t in topics for p in known[t].partitions])
-        self.messages: list = []
-        self._read: dict[tuple[int, str], dict] = {}  # values by a message's number and their contract, as far as anybody asked
-
-    def look(self) -> list:
-        self.messages += self._consumer.consume(1000, timeout=0.3)
-        return self.messages
+        super().__init__(broker.kafka, *topics)
+        self._read: dict[tuple[int, str], dict] = {}  # values by a message's number and their contract, as far as they were read
 
     def of(self, topic: str, record: str) -> dict[bytes, dict]:
         """The last value of each key, unless that deletes it."""
@@ -147,10 +140,15 @@ class Reader:
     def _value(self, number: int, value: bytes | None, record: str) -> dict | None:
         """Of a message, by its number; read once, as tests look many times at topics of which little is new."""
         if value is not None and (number, record) not in self._read:
-            self._read[number, record] = fastavro.schemaless_reader(io.BytesIO(value[avro.HEADER.size :]), avro.parsed(record))
+            self._read[number, record] = fastavro.schemaless_reader(io.BytesIO(value[avro.HEADER.size :]), _contract(record))
         return self._read.get((number, record))
 
 
 @cache
 def _parsed(schema: str) -> dict:
     return fastavro.parse_schema(json.loads(schema))
+
+
+@cache
+def _contract(record: str) -> dict:
+    return avro.parsed(record)

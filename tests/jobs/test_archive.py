@@ -1,25 +1,19 @@
 """Archiving from a real broker: exact under repeats, corrections, late rows and garbage."""
 
 import datetime as dt
-import uuid
-from dataclasses import replace
 
 import pytest
-from confluent_kafka import Consumer
 
-from jobs import archive, history, kafka, lake, repair_history
-from jobs.kafka import Range
-from jobs.settings import JobError
+from jobs import archive, repair_history
+from jobs.backends import history_table, offset_ledger, tables
+from jobs.errors import JobError
 from tests.jobs.readings import NOON, kept, produce
+from tests.support.topics import consume
 
 
 def dead_letters(broker, feed) -> list[tuple[bytes, dict]]:
-    consumer = Consumer({"bootstrap.servers": broker.kafka, "group.id": uuid.uuid4().hex, "auto.offset.reset": "earliest"})
-    consumer.subscribe([feed.dead_letter_topic])
-    found = {}
-    while messages := consumer.consume(100, timeout=5):
-        found |= {message.key(): (message.value(), dict(message.headers())) for message in messages}
-    consumer.close()
+    letters = consume(broker.kafka, feed.dead_letter_topic)
+    found = {message.key(): (message.value(), dict(message.headers())) for message in letters}
     return [found[key] for key in sorted(found)]
 
 
@@ -39,9 +33,9 @@ def test_history_holds_each_reading_on_its_local_date_and_garbage_is_dead_letter
 def test_archiving_again_changes_nothing(spark, run_job, live_platform, broker, feed):
     produce(broker, feed, ("www", NOON, 7))
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
-    version = lake.history(live_platform, feed).version()
+    version = tables.history(live_platform, feed).version()
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
-    assert lake.history(live_platform, feed).version() == version
+    assert tables.history(live_platform, feed).version() == version
     assert kept(spark, live_platform, feed) == [("www", NOON, 7, dt.date(2026, 11, 20))]
 
 
@@ -60,7 +54,7 @@ def test_late_dates_stand_in_the_commits_note(run_job, live_platform, broker, fe
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
     produce(broker, feed, ("login", NOON, 9), ("www", NOON - dt.timedelta(days=1, minutes=1), 2))
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
-    second, first = lake.history(live_platform, feed).commits()
+    second, first = tables.history(live_platform, feed).commits()
     assert (first.note["rows"], first.note["late"]) == ({"2026-11-19": 1, "2026-11-20": 1}, [])
     assert (second.note["rows"], second.note["late"]) == ({"2026-11-19": 1, "2026-11-20": 1}, ["2026-11-19"])
     assert "2 records of 2026-11-19 to 2026-11-20, late ones of 2026-11-19" in capsys.readouterr().out
@@ -81,7 +75,7 @@ def test_a_backlog_is_archived_in_steps_that_each_commit(spark, run_job, live_pl
         patch.setattr(archive, "_archive", dies_in_the_third)
         with pytest.raises(KeyboardInterrupt):
             run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name, "--step", "4")
-    table = lake.history(live_platform, feed)
+    table = tables.history(live_platform, feed)
     assert [sum(commit.note["offsets"].values()) for commit in table.commits()] == [6, 3]
     assert "6 of 10 records archived (60 %)" in capsys.readouterr().out
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name, "--step", "4")
@@ -89,20 +83,11 @@ def test_a_backlog_is_archived_in_steps_that_each_commit(spark, run_job, live_pl
     assert all(len(paths) == 1 for paths in files(table).values()), "a date is as few files as its rows allow"
 
 
-def files(table: lake.Table) -> dict[str, list[str]]:
+def files(table: tables.Table) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path in table.log().file_uris():
         found.setdefault(path.split("Date=")[1][:10], []).append(path)
     return found
-
-
-def test_steps_advance_in_all_partitions_alike():
-    assert archive.steps({0: Range(0, 10), 1: Range(5, 8)}, 5) == [
-        {0: Range(0, 3), 1: Range(5, 6)},
-        {0: Range(3, 6), 1: Range(6, 7)},
-        {0: Range(6, 10), 1: Range(7, 8)},
-    ]
-    assert archive.steps({0: Range(3, 3)}, 5) == []
 
 
 def test_a_repair_makes_dates_anew_from_the_topic_and_keeps_what_it_no_longer_holds(spark, run_job, live_platform, broker, feed):
@@ -111,7 +96,7 @@ def test_a_repair_makes_dates_anew_from_the_topic_and_keeps_what_it_no_longer_ho
     today = now.astimezone(feed.zone).date()
     produce(broker, feed, ("www", now - day, 1), ("www", now, 2), ("login", now, 3))
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
-    table = lake.history(live_platform, feed)
+    table = tables.history(live_platform, feed)
     damaged = (
         table.read(spark)
         .where("ServiceName = 'www'")
@@ -130,7 +115,7 @@ def test_a_repair_makes_dates_anew_from_the_topic_and_keeps_what_it_no_longer_ho
             f"DATE'{today}' AS Date",
         )
     )
-    history.write(spark, table, damaged.unionByName(old).cache(), [today - day, today], {})
+    history_table.write(spark, table, damaged.unionByName(old).cache(), [today - day, today], {})
     run_job(
         repair_history,
         live_platform,
@@ -150,7 +135,7 @@ def test_a_repair_makes_dates_anew_from_the_topic_and_keeps_what_it_no_longer_ho
     assert [row[0] for row in repaired].count("old") == 1
     newest = table.commits(1)[0].note
     assert (newest["repaired"], newest["reason"]) == ([str(today), str(today)], "test")
-    assert sum(archive.archived(table).values()) == 3, "what is archived is still known"
+    assert sum(offset_ledger.archived(table).values()) == 3, "what is archived is still known"
 
 
 def test_a_repair_that_cannot_be_meant_is_refused(run_job, live_platform, feed):
@@ -167,36 +152,10 @@ def test_a_repair_that_cannot_be_meant_is_refused(run_job, live_platform, feed):
 def test_a_run_that_dies_before_its_commit_is_made_good_by_the_next(spark, run_job, live_platform, broker, feed, monkeypatch):
     produce(broker, feed, ("www", NOON, 7), ("www", b"?", 0))
     with monkeypatch.context() as patch:
-        patch.setattr(lake.Table, "replace", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(tables.Table, "replace", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
-    assert lake.history(live_platform, feed).version() == -1
+    assert tables.history(live_platform, feed).version() == -1
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
     assert kept(spark, live_platform, feed) == [("www", NOON, 7, dt.date(2026, 11, 20))]
     assert [payload for payload, _ in dead_letters(broker, feed)] == [b"?"]  # twice sent under one key
-
-
-def test_offsets_that_the_topic_no_longer_holds_stop_the_job():
-    of_calls = ("calls", "schemas/feeds/calls.yaml")
-    with pytest.raises(JobError, match=r"topic calls, partition 1: offsets 5 to 9 were deleted .* in schemas/feeds/calls[.]yaml"):
-        archive.pending({0: Range(0, 9), 1: Range(10, 20)}, {1: 5}, *of_calls)
-    with pytest.raises(JobError, match="archived up to offset 30, but the topic ends at 20"):
-        archive.pending({0: Range(0, 20)}, {0: 30}, *of_calls)
-    assert archive.pending({0: Range(3, 9), 1: Range(0, 4)}, {1: 2}, *of_calls) == {0: Range(3, 9), 1: Range(2, 4)}
-
-
-def test_a_topic_that_does_not_exist_is_named(broker, lake_platform):
-    with pytest.raises(JobError, match=r"topic nowhere: .*`sundial up` creates"):
-        kafka.available(replace(lake_platform, kafka=broker.kafka), "nowhere")
-
-
-def test_a_registry_that_does_not_answer_is_named(lake_platform):
-    with pytest.raises(JobError, match=r"registry http://127\.0\.0\.1:1, subject calls-value: .*refused"):
-        kafka.Registry(lake_platform).writers("calls-value")
-    with pytest.raises(JobError, match=r"registry http://127\.0\.0\.1:1, subject calls-value: .*refused"):
-        kafka.Registry(lake_platform).writers("calls-value")
-
-
-def test_a_subject_that_is_not_registered_is_named(live_platform):
-    with pytest.raises(JobError, match=r"subject calls-value: .*`sundial schemas register` registers it"):
-        kafka.Registry(live_platform).writers("calls-value")

@@ -11,8 +11,9 @@ import pyarrow.parquet as parquet
 import pytest
 
 from contracts.feeds import Feed, load_feed
-from jobs import bootstrap, history, lake
-from jobs.transforms.history import placed
+from jobs import bootstrap
+from jobs.backends import history_table, tables
+from jobs.transforms.history_rows import placed
 from sources.capture import BadRows, Capture
 from tests.jobs.captures import arrow, instants, table, utc
 
@@ -32,7 +33,7 @@ def load(run_job, lake_platform):
 
 def kept(spark, platform, feed: Feed = ROADS) -> list[tuple]:
     """Rows of history as (service, UTC time, value, offset, date)."""
-    rows = lake.history(platform, feed).read(spark).orderBy("ServiceName", "Timestamp").collect()
+    rows = tables.history(platform, feed).read(spark).orderBy("ServiceName", "Timestamp").collect()
     assert {row.KafkaPartition for row in rows if row.KafkaOffset < 0} <= {-1}
     return [(row.ServiceName, str(row.Timestamp), row.Value, row.KafkaOffset, str(row.Date)) for row in rows]
 
@@ -62,7 +63,7 @@ def test_times_names_and_values_as_people_write_them(spark, load, lake_platform,
         "7 rows, 1 of them repeats, of 2 services, dates 2024-04-30 to 2024-05-02",
         "history/road_traffic: version 0",
     ]
-    (commit,) = lake.history(lake_platform, ROADS).commits()
+    (commit,) = tables.history(lake_platform, ROADS).commits()
     assert (commit.note["bootstrap"], commit.note["run_id"]) == (str(path), "load-1")
 
 
@@ -71,8 +72,8 @@ def test_a_folder_by_date_again_and_beside_what_came_by_the_topic(spark, load, l
     live = spark.createDataFrame(
         topic, "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long"
     )
-    history.merge(
-        spark, lake.history(lake_platform, ROADS), placed(live, ROADS.timezone, ROADS.interval_seconds), {"offsets": {"0": 9}}
+    history_table.merge(
+        spark, tables.history(lake_platform, ROADS), placed(live, ROADS.timezone, ROADS.interval_seconds), {"offsets": {"0": 9}}
     )
     arrow(tmp_path / "c/Date=2024-05-01/x.parquet", ["I-94", "I-94"], instants("2024-05-01T06:00", "2024-05-02T04:30"), [6, 7])
     arrow(tmp_path / "c/Date=2024-05-02/x.parquet", ["I-94", "I-35"], instants("2024-05-02T05:00", "2024-05-02T05:00"), [8, 9])
@@ -88,7 +89,7 @@ def test_a_folder_by_date_again_and_beside_what_came_by_the_topic(spark, load, l
     assert kept(spark, lake_platform) == expected
     load(tmp_path / "c")
     assert kept(spark, lake_platform) == expected
-    assert lake.history(lake_platform, ROADS).newest("offsets").note["offsets"] == {"0": 9}
+    assert tables.history(lake_platform, ROADS).newest_commit_with("offsets").note["offsets"] == {"0": 9}
 
 
 def test_the_repeated_hour_is_read_as_a_replay_reads_it(spark, load, lake_platform, tmp_path):
@@ -164,7 +165,7 @@ def by_python(file: str, zone: dt.tzinfo, time: str, value: str) -> dict[dt.date
 )
 def test_the_samples_become_history(spark, load, lake_platform, feed, file, zone, time, value, rows):
     load(SAMPLES / file, "--service", "I-94", "--time-column", time, "--value-column", value, "--timezone", zone, feed=feed)
-    found = lake.history(lake_platform, load_feed(feed)).read(spark).toPandas()
+    found = tables.history(lake_platform, load_feed(feed)).read(spark).toPandas()
     expected = by_python(file, zoneinfo.ZoneInfo(zone), time, value)
     local = load_feed(feed).zone
     assert len(found) == len(expected) == rows

@@ -8,8 +8,9 @@ import pyarrow.parquet as parquet
 import pytest
 
 from contracts.feeds import load_feed
-from jobs import bootstrap, lake
-from jobs.settings import JobError
+from jobs import bootstrap
+from jobs.backends import tables
+from jobs.errors import JobError
 from tests.jobs.captures import arrow, instants, table
 
 ROADS = load_feed("road-traffic")
@@ -30,10 +31,10 @@ def refused(load, lake_platform):
     """refused(path, *options): why the job loads nothing, line by line; the table must be as it was."""
 
     def run(path, *options: str) -> list[str]:
-        before = lake.history(lake_platform, ROADS).version()
+        before = tables.history(lake_platform, ROADS).version()
         with pytest.raises(JobError) as error:
             load(path, *options)
-        assert lake.history(lake_platform, ROADS).version() == before
+        assert tables.history(lake_platform, ROADS).version() == before
         said, *mistakes = str(error.value).split("\n- ")
         assert said == f"{path}: nothing was loaded into history/{ROADS.table}, as"
         return mistakes
@@ -63,19 +64,19 @@ def test_every_mistake_is_listed_at_once_and_nothing_is_loaded(refused, tmp_path
     )
     assert refused(path) == [
         "2 of 38 rows have more or fewer fields than the header, e.g. 'I-94,2024-05-02 00:00:00', 'I-94,2024-05-02 00:00:00,1,2' "
-        "(bad/cars.csv); mend or delete those lines",
+        "(bad/cars.csv); correct or delete those lines",
         "column 'ServiceName': 1 of 38 rows have no service name, e.g. null (bad/cars.csv); "
         "give each one, or all the same with --service",
         "column 'Timestamp': 4 of 38 rows have no time that can be read as ISO 8601 (2018-11-04 01:30:00, with or without "
-        "offset), e.g. 'yesterday', '2024-02-30 00:00:00', null (bad/cars.csv); mend or delete them",
+        "offset), e.g. 'yesterday', '2024-02-30 00:00:00', null (bad/cars.csv); correct or delete them",
         "column 'Timestamp': 1 of 38 rows have a number for a time, e.g. '1714539600000' (bad/cars.csv); "
         "say what it counts with --time-unit s, ms, us or ns; --time-unit ms fits 1 of them",
         "column 'Timestamp': 1 of 38 rows have a time outside of the years 1990 to 2100, e.g. '1970-01-01T00:00:00Z' "
-        "(bad/cars.csv); mend or delete them",
+        "(bad/cars.csv); correct or delete them",
         "column 'Timestamp': 1 of 38 rows have a time that never was, as daylight saving skipped it in America/Chicago, "
         "e.g. '2024-03-10 02:30:00' (bad/cars.csv); delete them, or say with --timezone whose wall clock the times are of",
         "column 'Value': 3 of 38 rows have a value that is no whole number of 0 or more, e.g. '-1', '1.5', null (bad/cars.csv); "
-        "mend or delete them",
+        "correct or delete them",
         "1 readings have several values, e.g. I-94 at 2024-05-01T12:00:00Z: 7 and 8; leave one row for each",
     ]
 
@@ -106,9 +107,9 @@ def test_a_unit_that_makes_no_sense_is_named_with_the_one_that_does(refused, tmp
     path = table(tmp_path, "I-94,1714539600000,0", "I-94,1714541400000,1", "I-94,never,1", name="cars.csv.gz")
     assert refused(path, "--time-unit", "s") == [
         f"column 'Timestamp': 1 of 3 rows have no time that can be read as a number, e.g. 'never' ({tmp_path.name}/cars.csv.gz); "
-        "mend or delete them",
+        "correct or delete them",
         f"column 'Timestamp': 2 of 3 rows have a time outside of the years 1990 to 2100, e.g. '1714539600000', '1714541400000' "
-        f"({tmp_path.name}/cars.csv.gz); mend or delete them; --time-unit ms fits 2 of them",
+        f"({tmp_path.name}/cars.csv.gz); correct or delete them; --time-unit ms fits 2 of them",
     ]
 
 

@@ -6,17 +6,20 @@ import random
 
 import pytest
 
-from stack import query_table
+from stack.parts import query_table
 from tests.jobs import events
 from tests.jobs.applications import until
 from tests.jobs.kills import KILLS, deployed, killed_while
 from tests.jobs.metrics import MINUTE
+from tests.support.seed import chance
+
+pytestmark = [pytest.mark.kill, pytest.mark.full]
 
 
-@pytest.mark.timeout(240 + 60 * KILLS)
+@pytest.mark.timeout(600 + 120 * KILLS)
 def test_events(broker, start):
     """Views, changes of products, check-ins and readings of eight minutes after the other, each under a driver that dies."""
-    reader, source, random_ = deployed(broker, "events"), events.Events(broker), random.Random(8)
+    reader, source, random_ = deployed(broker, "events"), events.Events(broker), chance("events")
     begin = int(dt.datetime.now(dt.UTC).timestamp() * 1000) // (10 * MINUTE) * 10 * MINUTE - 60 * MINUTE
     views, changes, check_ins, readings = [], [], [], []
 
@@ -43,10 +46,10 @@ def test_events(broker, start):
         return events.table(reader.look(), topic)
 
     trending, minutes = events.trending(views), events.minutes(readings, newest + 9 * MINUTE)
-    until(lambda: table("products") == events.products(changes), "the products that the changes leave")
-    until(lambda: events.as_trending(reader.of("product-views.trending", "trending_products").values()) == trending, "trending")
-    until(lambda: events.as_minutes(reader.of("sensor-readings.per-minute", "sensor_minute").values()) == minutes, "minutes")
-    until(lambda: events.as_check_ins(table("check-ins.last").values()) == events.last_check_ins(check_ins), "last check-ins")
+    until("the products that the changes leave", lambda: table("products") == events.products(changes))
+    until("trending", lambda: events.as_trending(reader.of("product-views.trending", "trending_products").values()) == trending)
+    until("minutes", lambda: events.as_minutes(reader.of("sensor-readings.per-minute", "sensor_minute").values()) == minutes)
+    until("last check-ins", lambda: events.as_check_ins(table("check-ins.last").values()) == events.last_check_ins(check_ins))
     letters = {(message.topic(), message.key()) for message in reader.look() if message.topic().endswith("dead-letter")}
     refused = {n for n, (_, each) in enumerate(changes) if each["op"] != "DELETE" and not events.allowed(each)}
     assert letters == {("product-changes.dead-letter", f"product-changes-0-{n}".encode()) for n in refused}

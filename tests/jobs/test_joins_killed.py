@@ -1,8 +1,6 @@
 """The queries that join rides, killed in their work and started again, end with what a recompute of their input gives."""
 
 import datetime as dt
-import json
-import random
 
 import pytest
 
@@ -11,13 +9,16 @@ from tests.jobs.applications import until
 from tests.jobs.kills import KILLS, deployed, killed_while
 from tests.jobs.rides import KeyedTopic, Reader, RidesTopic, as_row, payments, ride_name, sample
 from tests.jobs.rides_by_hand import as_counted, dearest, events, last_rides, paid_at, zone_names, zones
+from tests.support.seed import chance
+
+pytestmark = [pytest.mark.kill, pytest.mark.full]
 
 KEYED = ("taxi-payments", "taxi-zones", "taxi-vendors")
 VENDORS = {"1": "Creative Mobile Technologies, LLC", "2": "VeriFone Inc."}
 
 
-@pytest.mark.timeout(240 + 60 * KILLS)
-def test_rides_joins(broker, start, tmp_path):
+@pytest.mark.timeout(600 + 120 * KILLS)
+def test_rides_joins(broker, start):
     """Rides and payments part by part, and in the end a ride of a week later; then tables change, and a ride is too late."""
     reader, rides, paid = deployed(broker, "rides-joins"), sample(), payments()
     source, cash, zoned, vendors = RidesTopic(broker, "rides"), *(KeyedTopic(broker, topic) for topic in KEYED)
@@ -31,45 +32,45 @@ def test_rides_joins(broker, start, tmp_path):
         cash.send(*((each["Ride"], each) for each in paid[first_paid:last_paid]))
 
     work(0)
-    last = killed_while(lambda: start("rides-joins"), work, random.Random(8))
+    last = killed_while(lambda: start("rides-joins"), work, chance("joins"))
     in_time = {name: at for name, at in paid_at(list(map(as_row, rides)), paid).items() if at}
-    until(lambda: in_time.items() <= _paid(reader, "rides.payments").items(), "every payment has its ride")
+    until("every payment has its ride", lambda: in_time.items() <= _paid(reader, "rides.payments").items())
     later = rides[-1] | {"tpep_pickup_datetime": rides[-1]["tpep_pickup_datetime"] + dt.timedelta(days=7)}
     paid.append(paid[-1] | {"Ride": ride_name(later), "PaidAt": as_row(later)["RowTime"]})
     source.send(later)
     cash.send((paid[-1]["Ride"], paid[-1]))
-    until(lambda: reader.all_of("rides", "taxi_ride")[-1:] == [later], "the topic holds all rides")
+    until("the topic holds all rides", lambda: reader.all_of("rides", "taxi_ride")[-1:] == [later])
     came = [as_row(ride) for ride in reader.all_of("rides", "taxi_ride")]
     assert_joined(reader, came, paid)
 
     def told() -> dict:
-        return json.loads((tmp_path / "rides-joins.queries" / "heartbeat.json").read_text())["queries"]["rides-payments"]
+        return last.heartbeat()["queries"]["rides-payments"]
 
-    until(lambda: told()["state_rows"] == 2, "what can't be joined any more is gone from the state")
+    until("what can't be joined any more is gone from the state", lambda: told()["state_rows"] == 2)
     assert told()["late_rows"] == 0
     zoned.send(("238", zones()[238] | {"Zone": "Elsewhere"}), ("75", None), ("132", b"junk"))
     vendors.send(("1", None))
     late = rides[0] | {"PULocationID": 238, "DOLocationID": 75}
     source.send(late)
-    until(lambda: _zones(reader).get(ride_name(late)) == ("Elsewhere", None), "the ride finds the zones as they are now")
-    until(lambda: told()["late_rows"] == 1, "the ride is too late to be joined with a payment")
+    until("the ride finds the zones as they are now", lambda: _zones(reader).get(ride_name(late)) == ("Elsewhere", None))
+    until("the ride is too late to be joined with a payment", lambda: told()["late_rows"] == 1)
     expected = _named(came)
-    until(lambda: _dearest(reader, "vendors.dearest") == {"2": expected["2"]}, "without its name there is no such row")
+    until("without its name there is no such row", lambda: _dearest(reader, "vendors.dearest") == {"2": expected["2"]})
     assert _dearest(reader, "vendors.dearest-all") == expected | {"1": (None, expected["1"][1])}
-    until(lambda: _letters(reader) == [("taxi-zones.dead-letter", b"junk")], "what was no zone is a dead letter, once")
+    until("what was no zone is a dead letter, once", lambda: _letters(reader) == [("taxi-zones.dead-letter", b"junk")])
     assert last.stop() == 0
 
 
 def assert_joined(reader: Reader, came: list[dict], paid: list[dict]) -> None:
     """All outputs become what a recompute of their inputs gives."""
-    until(lambda: _paid(reader, "rides.payments") == paid_at(came, paid), "every ride has its payment, or none")
+    until("every ride has its payment, or none", lambda: _paid(reader, "rides.payments") == paid_at(came, paid))
     assert _paid(reader, "rides.unpaid").keys() == {name for name, at in paid_at(came, paid).items() if at is None}
     names = {number: zone["Zone"] for number, zone in zones().items()}
-    until(lambda: _zones(reader) == zone_names(came, names), "the names of zones")
-    until(lambda: _events(reader) == events(came, paid), "three events of a ride")
+    until("the names of zones", lambda: _zones(reader) == zone_names(came, names))
+    until("three events of a ride", lambda: _events(reader) == events(came, paid))
     windows = set(last_rides(came, load_queries()["rides-last"].parameters["rides"]))
-    until(lambda: set(map(as_counted, reader.all_of("rides.last", "vendor_last_rides"))) == windows, "the last rides with each")
-    until(lambda: _dearest(reader, "vendors.dearest") == _named(came), "the dearest rides by the vendors' names")
+    until("the last rides with each", lambda: set(map(as_counted, reader.all_of("rides.last", "vendor_last_rides"))) == windows)
+    until("the dearest rides by the vendors' names", lambda: _dearest(reader, "vendors.dearest") == _named(came))
     assert _dearest(reader, "vendors.dearest-all") == _named(came)
 
 

@@ -12,12 +12,15 @@ import pytest
 from confluent_kafka import Producer
 
 from contracts.feeds import load_feed
-from jobs import archive, build_baseline, check_baseline, lake, promote_baseline, rollback_baseline
-from jobs.history import merge
-from jobs.transforms.history import placed
-from sources.topic import encoder
-from stack import schemas, topics
+from jobs import archive, build_baseline, check_baseline, promote_baseline, rollback_baseline
+from jobs.backends import tables
+from jobs.backends.history_table import merge
+from jobs.transforms.history_rows import placed
+from sources.producer import encoder
+from stack.deploy import schemas, topics
 from tests.jvm import ENVIRONMENT
+
+pytestmark = [pytest.mark.kill, pytest.mark.full]
 
 FEED = load_feed("road-traffic")
 REPO = Path(__file__).parents[2]
@@ -57,7 +60,7 @@ def killed(platform, job: str, method: str, point: str, *options: str) -> None:
 
 
 def in_force(spark, platform) -> list:
-    return sorted(map(tuple, lake.baseline(platform, FEED).read(spark).collect()))
+    return sorted(map(tuple, tables.baseline(platform, FEED).read(spark).collect()))
 
 
 def hourly(first: dt.date, days: int, value: int) -> list[tuple[dt.datetime, int]]:
@@ -73,7 +76,7 @@ def night(spark, run_job, live_platform, broker):
     first = AS_OF - dt.timedelta(days=36)
     rows = [("I-94", at, value, 0, -1) for at, value in hourly(first, 35, 100)]
     frame = placed(spark.createDataFrame(rows, READINGS), FEED.timezone, FEED.interval_seconds).cache()
-    merge(spark, lake.history(live_platform, FEED), frame, {})
+    merge(spark, tables.history(live_platform, FEED), frame, {})
     for job in ("build_baseline", "check_baseline", "promote_baseline"):
         yesterday = [str(AS_OF - dt.timedelta(days=1)) if each == str(AS_OF) else each for each in arguments(job, "n1")]
         run_job(MODULES[job], live_platform, *yesterday)
@@ -96,16 +99,16 @@ def test_a_night_that_is_killed_at_every_step(spark, run_job, live_platform, nig
     new = in_force(spark, live_platform)
     assert [row[-1][-1] for row in new if row[1] == 1] == [AS_OF - dt.timedelta(days=1)], "yesterday, a Monday, counts"
     assert [row for row in new if row[1] != 1] == [row for row in old if row[1] != 1]
-    table = lake.history(live_platform, FEED)
+    table = tables.history(live_platform, FEED)
     assert table.read(spark).count() == 36 * 24, "no reading is lost or doubled"
-    assert len([commit for commit in lake.baseline(live_platform, FEED).commits() if commit.note.get("run_id") == "n2"]) == 1
+    assert len([commit for commit in tables.baseline(live_platform, FEED).commits() if commit.note.get("run_id") == "n2"]) == 1
     build_full = [*arguments("build_baseline", "full"), "--full"]
     run_job(build_baseline, live_platform, *build_full)
-    assert sorted(map(tuple, lake.candidate(live_platform, FEED).read(spark).collect())) == new
+    assert sorted(map(tuple, tables.candidate(live_platform, FEED).read(spark).collect())) == new
     back = ["--feed", FEED.name, "--to-version", "0", "--by", "tests", "--reason", "killed"]
     killed(live_platform, "rollback_baseline", "restore", "before", "--run-id", "r1", *back)
     assert in_force(spark, live_platform) == new
     killed(live_platform, "rollback_baseline", "restore", "after", "--run-id", "r1", *back)
     assert in_force(spark, live_platform) == old
     run_job(rollback_baseline, live_platform, "--run-id", "r1", *back)
-    assert lake.baseline(live_platform, FEED).version() == 2, "the repeated rollback finds that it is done"
+    assert tables.baseline(live_platform, FEED).version() == 2, "the repeated rollback finds that it is done"

@@ -1,22 +1,25 @@
 """Summaries of metrics, killed in their work and started again, end with what a recompute of their input gives."""
 
 import datetime as dt
-import random
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-from jobs.spark import with_state
+from jobs.backends.spark import with_state
 from jobs.transforms.queries.metric_summaries import PART, WINDOW
+from supervision.files import StreamFolder
 from tests.jobs.applications import until
 from tests.jobs.kills import KILLS, deployed, killed_while
 from tests.jobs.metrics import LATENESS, MINUTE, MetricsTopic, by_window, wrong
+from tests.support.seed import chance
+
+pytestmark = [pytest.mark.kill, pytest.mark.full]
 
 
 def kept(spark, folder: Path, state: str) -> set[int]:
     """Starts of the parts or windows, epoch ms, of which the files of a stopped driver hold that state."""
-    checkpoint = folder / "checkpoint" / "metric-summaries"
+    checkpoint = StreamFolder(folder).checkpoint / "metric-summaries"
     read = with_state(spark).read.format("statestore").option("stateVarName", state).load(str(checkpoint))
     return {row.Start for row in read.select("user_map_key.Start").distinct().collect()}
 
@@ -31,11 +34,11 @@ def rolled_up(values: dict[tuple[str, int], list[float]]) -> dict[tuple[str, int
     return found
 
 
-@pytest.mark.timeout(240 + 60 * KILLS)
+@pytest.mark.timeout(600 + 120 * KILLS)
 def test_metric_summaries(broker, start, spark, tmp_path):
     """Half an hour of events, one a second and key, repeated and corrected ones too, each part of it under a driver that dies.
     Then an event of each key after its windows are over, by which their state goes."""
-    reader, source, random_ = deployed(broker, "metrics"), MetricsTopic(broker, "metrics"), random.Random(7)
+    reader, source, random_ = deployed(broker, "metrics"), MetricsTopic(broker, "metrics"), chance("metrics")
     begin = int(dt.datetime.now(dt.UTC).timestamp() * 1000) // (10 * MINUTE) * 10 * MINUTE - 70 * MINUTE
     keys = [f"environment={environment}:metric=dbWaitTime" for environment in ("prod", "test", "dev")]
     last_values: dict[tuple[str, str, int], float] = {}
@@ -68,8 +71,8 @@ def test_metric_summaries(broker, start, spark, tmp_path):
     now = int(dt.datetime.now(dt.UTC).timestamp() * 1000)
     source.send(*((key, None, now, 1.0) for key in keys))
     last_values.update({(key, "", now): 1.0 for key in keys})
-    until(lambda: tells("metrics.summaries", values()), "the summaries of the events' last values")
-    until(lambda: tells("metrics.rollups", rolled_up(values())), "the rollups of the events' last values")
+    until("the summaries of the events' last values", lambda: tells("metrics.summaries", values()))
+    until("the rollups of the events' last values", lambda: tells("metrics.rollups", rolled_up(values())))
     assert [message.topic() for message in reader.look() if message.topic().endswith(("dead-letter", "late"))] == []
     assert last.stop() == 0
     left = {name: kept(spark, tmp_path / "metrics.queries", name) for name in ("parts", "logs", "told")}

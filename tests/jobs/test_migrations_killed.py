@@ -1,7 +1,6 @@
 """The converter of a migration, killed in its work and started again, serves what a recompute of its input gives."""
 
 import io
-import random
 
 import fastavro
 import pytest
@@ -10,11 +9,14 @@ from contracts import avro
 from tests.jobs.applications import until
 from tests.jobs.kills import KILLS, deployed, killed_while
 from tests.jobs.meters import Meters, first, second
+from tests.support.seed import chance
+
+pytestmark = [pytest.mark.kill, pytest.mark.full]
 
 EACH = 100  # readings of a version, under each driver
 
 
-@pytest.mark.timeout(240 + 60 * KILLS)
+@pytest.mark.timeout(600 + 120 * KILLS)
 def test_meter_readings(broker, start):
     """Old and new producers side by side; of the new ones' readings, every tenth is more than the old version can hold."""
     reader = deployed(broker, "migrations")
@@ -33,14 +35,14 @@ def test_meter_readings(broker, start):
             unfit.add(f"meter-readings-v1|new-m-{number}-{n}".encode())
 
     work(0)
-    last = killed_while(lambda: start("migrations"), work, random.Random(11))
+    last = killed_while(lambda: start("migrations"), work, chance("migrations"))
     version_1 = fastavro.parse_schema(avro.schema("meter_reading", 1))
 
     def served() -> list[dict]:
         came = [message.value() for message in reader.look() if message.topic() == "meter-readings.v1"]
         return [fastavro.schemaless_reader(io.BytesIO(value[avro.HEADER.size :]), version_1) for value in came]
 
-    until(lambda: {reading["Meter"] for reading in served()} >= expected.keys(), "every reading is served")
+    until("every reading is served", lambda: {reading["Meter"] for reading in served()} >= expected.keys())
     assert {reading["Meter"]: reading for reading in served()} == expected
     assert all(reading == expected[reading["Meter"]] for reading in served()), "what came twice is the same"
     letters = {message.key() for message in reader.look() if message.topic() == "meter-readings.v1.dead-letter"}

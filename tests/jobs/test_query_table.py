@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient
 from contracts.queries import load_query
 from contracts.topics import query_topics
 from jobs import query_table
-from jobs.settings import JobError
-from stack import topics
+from jobs.errors import JobError
+from stack.deploy import topics
 from tests.jobs.events import Events, products, sample
 
 LOG = sample("product_changes")

@@ -3,13 +3,15 @@
 import datetime as dt
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Producer
 
 from contracts.feeds import Feed
 from contracts.queries import Query
-from jobs import archive, lake, replay_dead_letters
-from jobs.settings import JobError
+from jobs import archive, replay_dead_letters
+from jobs.backends import tables
+from jobs.errors import JobError
 from tests.jobs.readings import NOON, encoded, kept, produce
+from tests.support.topics import consume
 
 FRIDAY = dt.date(2026, 11, 20)
 
@@ -25,13 +27,8 @@ def letters(broker, feed: Feed, *records: tuple[bytes | None, bytes, str, int]) 
 
 def replayed(broker, feed: Feed) -> list[tuple]:
     """What the feed's topic holds that was replayed: (key, value, origin)."""
-    consumer = Consumer({"bootstrap.servers": broker.kafka, "group.id": f"read {feed.name}", "auto.offset.reset": "earliest"})
-    consumer.subscribe([feed.topic])
-    found = []
-    while messages := consumer.consume(100, timeout=5):
-        found += [(m.key(), m.value(), dict(m.headers())["replayed-from"]) for m in messages if m.headers()]
-    consumer.close()
-    return sorted(found)
+    sent_again = (message for message in consume(broker.kafka, feed.topic) if message.headers())
+    return sorted((each.key(), each.value(), dict(each.headers())["replayed-from"]) for each in sent_again)
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +81,7 @@ def test_a_letter_of_a_topic_that_was_this_feeds_before_is_not_sent(run_job, liv
     assert producer.flush(30) == 0
     run_job(replay_dead_letters, live_platform, "--run-id", "run-1", "--topic", feed.topic, "--send")
     assert replayed(broker, feed) == []
-    assert lake.dead_letter_replays(live_platform).version() == -1
+    assert tables.dead_letter_replays(live_platform).version() == -1
 
 
 def test_without_dead_letters_there_is_nothing_to_do(run_job, live_platform, broker, feed, capsys):

@@ -4,9 +4,8 @@ import datetime as dt
 import json
 import signal
 import threading
-import time
 import uuid
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
@@ -15,11 +14,13 @@ from contracts import avro
 from contracts.queries import Query, load_queries
 from contracts.topics import query_topics
 from jobs import run_queries
-from jobs.settings import JobError
-from stack import schemas, topics
+from jobs.errors import JobError
+from stack.deploy import schemas, topics
+from supervision.files import StreamFolder
 from tests.jobs.rides import NEW_YORK, Reader, RidesTopic, per_vendor_minute, sample
+from tests.support.waiting import until
 
-PATIENCE = 90.0
+PATIENCE = 120.0
 
 
 class Application:
@@ -50,38 +51,31 @@ class Application:
 
     def run(self, *steps) -> None:
         """Run the driver until each step in turn has become true, then stop it. A step may act as well."""
-        stuck, over = [], threading.Event()
+        over = threading.Event()
 
         def conduct() -> None:
             try:
-                for step in steps:
-                    deadline = time.monotonic() + PATIENCE
-                    while not step():
-                        if over.wait(0.1):
-                            return
-                        if time.monotonic() > deadline:
-                            return stuck.append(step)
+                for number, step in enumerate(steps, 1):
+                    until(f"step {number}", lambda step=step: over.is_set() or step(), PATIENCE, self.told)
             finally:
-                (self.folder / "stop").touch()
+                self.folder.request_stop()
 
-        conductor = threading.Thread(target=conduct)
-        conductor.start()
-        try:
-            self._run_job(run_queries, self.platform, "--application", self.name)
-        finally:
-            over.set()
-            conductor.join()
-        assert not stuck, f"a step did not become true; the last heartbeat said {self.told()}"
+        with ThreadPoolExecutor(1) as beside:
+            conducted = beside.submit(conduct)
+            try:
+                self._run_job(run_queries, self.platform, "--application", self.name)
+            finally:
+                over.set()
+            conducted.result()
 
     @property
     def folder(self):
-        folder = Path(self.platform.streams) / f"{self.name}.queries"
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = StreamFolder.of(self.platform.streams, self.name, "queries")
+        folder.make()
         return folder
 
     def told(self, query: str | None = None) -> dict:
-        file = self.folder / "heartbeat.json"
-        heartbeat = json.loads(file.read_text()) if file.exists() else {}
+        heartbeat = self.folder.read_heartbeat()
         return heartbeat.get("queries", {}).get(query, {}) if query else heartbeat
 
     def rides(self, amount: str) -> dict[bytes, dict]:

@@ -6,7 +6,6 @@ import signal
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -18,9 +17,11 @@ from contracts.avro import Level
 from contracts.declarations import Topic, dead_letter_topic
 from contracts.queries import load_queries
 from contracts.topics import query_topics
-from jobs import kafka, run_queries
-from jobs.settings import JobError
-from stack import schemas, topics
+from jobs import run_queries
+from jobs.backends.registry import Registry
+from jobs.errors import JobError
+from stack.deploy import schemas, topics
+from supervision.files import StreamFolder
 from tests.jobs.meters import AT, Billing, Meters, first, second
 
 V1, V2 = (avro.text("meter_reading", version) for version in (1, 2))
@@ -63,7 +64,7 @@ def test_where_a_level_is_full_old_and_new_producers_and_consumers_go_together_i
 
 def test_what_is_written_bears_the_id_of_the_contract_that_it_was_written_with_not_of_the_newest(live_platform, broker):
     subject = f"ids-{uuid.uuid4().hex[:8]}-value"
-    client, registry = SchemaRegistryClient({"url": broker.registry}), kafka.Registry(live_platform)
+    client, registry = SchemaRegistryClient({"url": broker.registry}), Registry(live_platform)
     ids = [schemas.register_one(client, subject, schema, Level.BACKWARD) for schema in (V1, V2)]
     assert [registry.id_of(subject, avro.schema("meter_reading", version)) for version in (1, 2)] == ids
     with pytest.raises(JobError, match=f"subject {subject}: lacks what is declared; `sundial schemas register`"):
@@ -78,14 +79,14 @@ class Converter:
 
     def while_running(self, act: Callable[[], list]) -> list:
         """What `act` gives, which is done beside the driver; then the driver is stopped."""
-        stop = Path(self._platform.streams) / f"{self.topic}.queries" / "stop"
-        stop.parent.mkdir(parents=True, exist_ok=True)
+        stream = StreamFolder.of(self._platform.streams, self.topic, "queries")
+        stream.make()
 
         def conduct() -> list:
             try:
                 return act()
             finally:
-                stop.touch()
+                stream.request_stop()
 
         with ThreadPoolExecutor(1) as beside:
             found = beside.submit(conduct)

@@ -2,8 +2,6 @@
 
 import contextlib
 import datetime as dt
-import fcntl
-import json
 import os
 import shutil
 import socket
@@ -15,11 +13,13 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from fastapi.testclient import TestClient
 from playwright.sync_api import sync_playwright
 
 from contracts.feeds import Feed, Rule
 from serving.app import create_app
 from serving.settings import Settings
+from supervision.files import StreamFolder, locked
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync"
@@ -60,9 +60,9 @@ def drive(run_state, feed) -> Iterator[Callable[..., None]]:
     with contextlib.ExitStack() as locks:
 
         def lives(started: dt.datetime, beat: dict) -> None:
-            folder = run_state / f"{feed.name}.score"
-            folder.mkdir(parents=True, exist_ok=True)
-            fcntl.flock(locks.enter_context((folder / "driver.lock").open("w")), fcntl.LOCK_EX)
+            stream = StreamFolder.of(run_state, feed.name, "score")
+            stream.make()
+            locks.enter_context(locked(stream.driver_lock))
             driver = {
                 "pid": os.getpid(),
                 "started_at": started.isoformat(),
@@ -70,10 +70,10 @@ def drive(run_state, feed) -> Iterator[Callable[..., None]]:
                 "stream": "score",
                 "spark_application": "local-1",
             }
-            (folder / "driver.json").write_text(json.dumps(driver))
+            stream.write_driver(driver)
             heartbeat = {"state": "running", "baseline_version": 1, "batch_id": 7, "last_error": None}
             heartbeat |= {"at": started.isoformat(), "query_started_at": started.isoformat()}
-            (folder / "heartbeat.json").write_text(json.dumps(heartbeat | beat))
+            stream.write_heartbeat(heartbeat | beat)
 
         yield lives
 
@@ -92,8 +92,9 @@ def online(broker, lake, run_state) -> Settings:
     return Settings(broker.kafka, broker.registry, str(lake), str(run_state))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """Chromium. Not for longer than a module: while it is there, an event loop runs in this thread, and no asyncio.run can."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET.split())
         yield browser
@@ -128,3 +129,17 @@ def served(settings: Settings, feeds: dict[str, Feed]) -> Iterator[tuple[str, ob
         server.should_exit = True
         thread.join(15)
     assert not thread.is_alive(), "the server did not stop"
+
+
+@pytest.fixture
+def client(offline, feed):
+    """Without the app's lifespan: nothing follows Kafka."""
+    return TestClient(create_app(offline, {feed.name: feed}), base_url="http://127.0.0.1")
+
+
+def problem(answer, status: int, kind: str) -> dict:
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+    body = answer.json()
+    assert (body["type"], body["status"]) == (f"sundial:{kind}", status)
+    assert set(body) == {"type", "title", "status", "detail", "remedy"}
+    return body

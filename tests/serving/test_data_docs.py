@@ -10,8 +10,7 @@ from fastapi.testclient import TestClient
 
 from serving.app import create_app
 from tests.serving import world
-from tests.serving.conftest import served
-from tests.serving.test_app import problem
+from tests.serving.conftest import problem, served
 
 RUN = "manual__2026-11-20T03:00:00.5+00:00"
 REPORT = "validations/baseline/__none__/20261120T030000.000000Z"
@@ -38,7 +37,7 @@ def docs(lake, feed) -> Path:
     return world.data_docs(lake, feed, RUN, text="<h1>The report</h1>")
 
 
-def asked(url: str, path: str) -> tuple[int, str]:
+def fetched(url: str, path: str) -> tuple[int, str]:
     """Status and body of a path, asked for as it stands: browsers and their like would straighten it first."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
     connection.request("GET", path)
@@ -95,8 +94,8 @@ def test_only_plain_files_below_the_run_are_served(offline, feed, lake, docs):
     (docs / "inside.html").symlink_to(docs / "index.html")
     (docs.parent / "link").symlink_to(docs)
     with served(offline, {feed.name: feed}) as (url, _):
-        assert asked(url, f"/gate/{feed.name}/{RUN}/{STYLE}") == (200, "body {}")
-        found = {path: asked(url, f"/gate/{feed.name}/{path}") for path in OTHERS}
+        assert fetched(url, f"/gate/{feed.name}/{RUN}/{STYLE}") == (200, "body {}")
+        found = {path: fetched(url, f"/gate/{feed.name}/{path}") for path in OTHERS}
     assert {path: status for path, (status, _) in found.items()} == dict.fromkeys(OTHERS, 404)
     problems = [json.loads(body) for _, body in found.values()]
     assert {each["type"] for each in problems} == {"sundial:unknown-docs"}

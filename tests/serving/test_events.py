@@ -13,7 +13,7 @@ def flagged(service: str, feed: str = "f") -> Event:
     return Event(ANOMALY, feed, service, None)
 
 
-async def heard(events: Events, feed: str, service: str | None, published: list[Event]) -> list[Event]:
+async def received(events: Events, feed: str, service: str | None, published: list[Event]) -> list[Event]:
     """What a listener hears of events that all come while it is busy."""
     listening = events.listen(feed, service)
     first = asyncio.ensure_future(anext(listening))
@@ -33,7 +33,7 @@ def run(capacity: int, feed: str, service: str | None, published: list[Event]) -
     async def main():
         events = Events(capacity)
         events.open()
-        found = await heard(events, feed, service, published)
+        found = await received(events, feed, service, published)
         assert events.listeners == 0, "a listener that left is forgotten"
         return found
 

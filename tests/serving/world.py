@@ -45,7 +45,7 @@ def shape(slot: int, slots: int, scale: float = 100.0) -> float:
     return scale * (1.2 - math.cos(2 * math.pi * (slot / slots - 0.1)))
 
 
-def promote(lake: Path, feed: Feed, scales: dict[str, float], days=range(1, 8), growth: float = 1.0, **said) -> None:
+def promote(lake: Path, feed: Feed, scales: dict[str, float], days=range(1, 8), growth: float = 1.0, **more) -> None:
     """One promotion: a baseline of these services (name to scale) on these day types, replacing the one in force."""
     rows = [
         {
@@ -65,16 +65,16 @@ def promote(lake: Path, feed: Feed, scales: dict[str, float], days=range(1, 8), 
         pa.Table.from_pylist(rows, schema=BASELINE),
         mode="overwrite",
         partition_by=["DayType"],
-        commit_properties=properties(NOTE | said),
+        commit_properties=properties(NOTE | more),
     )
 
 
-def roll_back(lake: Path, feed: Feed, version: int, **said) -> None:
+def roll_back(lake: Path, feed: Feed, version: int, **more) -> None:
     """An older version in force again: its own note, with who rolled back, why and in which run."""
     table = DeltaTable(baseline_path(lake, feed))
     then = next(json.loads(commit["userMetadata"]) for commit in table.history() if commit["version"] == version)
     note = then | {"rolled_back_to": version, "run_id": "rollback-1", "by": "mara", "reason": "it was worse"}
-    note |= {"at": dt.datetime.now(dt.UTC).isoformat()} | said
+    note |= {"at": dt.datetime.now(dt.UTC).isoformat()} | more
     table.restore(version, commit_properties=properties(note))
 
 

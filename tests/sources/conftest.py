@@ -8,16 +8,13 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import hypothesis
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from typer.testing import CliRunner
 
 from contracts import avro
 from contracts.feeds import Feed, load_feed
-
-# The first call loads the time zones; on a busy machine any call may be slow.
-hypothesis.settings.register_profile("unhurried", deadline=None)
-hypothesis.settings.load_profile("unhurried")
+from stack.commands.cli import app
 
 
 @dataclass
@@ -27,6 +24,16 @@ class Platform:
     feed: Feed
     schema_id: int
     broker: Producer  # whose closing ends the broker
+
+    def count(self) -> int:
+        """How many messages the feed's topic has by now."""
+        reader = Consumer({"bootstrap.servers": self.kafka, "group.id": uuid.uuid4().hex, "log_level": 0})
+        try:
+            partitions = reader.list_topics(self.feed.topic, timeout=10).topics[self.feed.topic].partitions
+            ends = (reader.get_watermark_offsets(TopicPartition(self.feed.topic, number), timeout=10) for number in partitions)
+            return sum(high for _, high in ends)
+        finally:
+            reader.close()
 
     def messages(self, expected: int) -> list[tuple[str, bytes]]:
         """(key, value) of everything in the feed's topic, partition by partition in order; waits for `expected` messages."""
@@ -71,7 +78,7 @@ def registry() -> Iterator[tuple[str, dict]]:
 
 
 @pytest.fixture
-def broker() -> Iterator[tuple[str, Producer]]:
+def in_process_broker() -> Iterator[tuple[str, Producer]]:
     """(bootstrap address, owner) of a broker that has no topics."""
     owner = Producer({"bootstrap.servers": "in-process", "test.mock.num.brokers": 1, "log_level": 0})
     (node,) = owner.list_topics(timeout=10).brokers.values()
@@ -80,9 +87,9 @@ def broker() -> Iterator[tuple[str, Producer]]:
 
 
 @pytest.fixture
-def platform(broker, registry) -> Platform:
+def platform(in_process_broker, registry) -> Platform:
     """A broker with the topic of service-use, and a registry with its subject under id 7."""
-    (url, answers), (kafka, owner) = registry, broker
+    (url, answers), (kafka, owner) = registry, in_process_broker
     feed = load_feed("service-use")
     made = Producer({"bootstrap.servers": kafka, "log_level": 0})
     made.list_topics(feed.topic, timeout=10)  # naming a topic creates it here
@@ -96,3 +103,14 @@ def platform(broker, registry) -> Platform:
         "schema": json.dumps(avro.latest(feed.record)),
     }
     return Platform(kafka, url, feed, 7, owner)
+
+
+@pytest.fixture
+def run(platform):
+    """Run a command against the platform."""
+    environment = {"SUNDIAL_KAFKA": platform.kafka, "SUNDIAL_REGISTRY": platform.registry, "TERMINAL_WIDTH": "200"}
+
+    def run(*arguments):
+        return CliRunner(env=environment).invoke(app, [str(each) for each in arguments], catch_exceptions=False)
+
+    return run

@@ -76,8 +76,8 @@ def test_lines_are_right_beyond_the_first_block(tmp_path, monkeypatch):
     bad = {7: "a,1790000000", 300: "a,x,1", 301: "a,1790000000,1,2", 1500: "a,1790000000,", 1999: "b"}
     for number, text in bad.items():
         lines[number] = text
-    readings, told = read(capture(written(tmp_path / "capture.csv", HEADER + "\n".join(lines))))
-    assert [int(row.split(":")[1]) - 2 for row in told] == list(bad)
+    readings, mistakes = read(capture(written(tmp_path / "capture.csv", HEADER + "\n".join(lines))))
+    assert [int(row.split(":")[1]) - 2 for row in mistakes] == list(bad)
     assert [value for _, _, value in readings] == [number for number in range(2000) if number not in bad]
 
 

@@ -3,6 +3,7 @@
 import io
 import threading
 import time
+from types import SimpleNamespace
 
 import fastavro
 import numpy as np
@@ -10,11 +11,11 @@ import pytest
 
 from contracts import avro
 from contracts.feeds import load_feed
+from sources import producer
 from sources import replay as module
-from sources import topic
+from sources.producer import Acks, PlatformError
 from sources.readings import batch
 from sources.replay import Pace, play
-from sources.topic import Acks, PlatformError
 
 START = 1_790_000_000_000
 
@@ -66,21 +67,39 @@ def test_a_late_reading_is_not_due_before_the_one_in_front_of_it():
     assert pace.due(np.array([START, START - 50_000, START + 10_000])).tolist() == [10.0, 10.0, 20.0]
 
 
-def test_a_paced_play_takes_the_time_it_should(platform):
-    began = time.monotonic()
-    report = play(readings(30, ("a",)), platform.feed, speed=200, kafka=platform.kafka, registry=platform.registry)
-    assert report.delivered == 30
-    assert 1.4 < time.monotonic() - began < 4  # 29 intervals of 10 s at 200 times real time
+class Clock(threading.Event):
+    """The wall clock of a play, and what stops it: time passes only while it waits. Notes when how many events were sent."""
+
+    def __init__(self, monkeypatch, now: float, end: float = float("inf")):
+        super().__init__()
+        self.now, self.end, self.sent = now, end, []
+        monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: self.now, monotonic=time.monotonic))
+
+    def wait(self, timeout: float) -> bool:
+        self.now += timeout
+        if self.now >= self.end:
+            self.set()
+        return self.is_set()
+
+    def advance(self, events: int) -> None:
+        self.sent.append((pytest.approx(self.now, abs=1e-3), events))
 
 
-def test_live_readings_already_due_go_out_at_once_and_the_rest_waits(platform):
-    now, stop = round(time.time() * 1000), threading.Event()
-    threading.Timer(1.5, stop.set).start()
-    rows = readings(10, ("a",), start=now // 10_000 * 10_000 - 50_000)
-    report = play(rows, platform.feed, speed=1, kafka=platform.kafka, registry=platform.registry, origin_ms=now, stop=stop)
-    assert report.stopped
-    assert report.delivered == len(platform.messages(report.delivered))
-    assert report.delivered in (5, 6)  # 6 where an interval ended while it played
+def test_a_paced_play_sends_each_interval_when_it_is_due(platform, monkeypatch):
+    clock, there = Clock(monkeypatch, 100.0), {"kafka": platform.kafka, "registry": platform.registry}
+    report = play(readings(60, ("a", "b")), platform.feed, speed=20, **there, progress=clock, stop=clock)
+    assert (report.delivered, report.stopped) == (60, False)
+    assert clock.sent == [(100.0 + 0.5 * interval, 2) for interval in range(30)]  # of 10 s each, at 20 times real time
+
+
+def test_live_readings_already_due_go_out_at_once_and_the_rest_waits(platform, monkeypatch):
+    now = START / 1000 + 3
+    clock, there = Clock(monkeypatch, now, now + 8), {"kafka": platform.kafka, "registry": platform.registry}
+    rows = readings(10, ("a",), start=START - 50_000)
+    report = play(rows, platform.feed, speed=1, **there, origin_ms=round(now * 1000), progress=clock, stop=clock)
+    assert (report.delivered, report.stopped) == (6, True)
+    assert clock.sent == [(now, 5), (START / 1000 + 10, 1)]
+    assert len(platform.messages(6)) == 6
 
 
 def test_a_stop_at_full_speed_flushes_what_was_produced(platform):
@@ -109,11 +128,11 @@ def test_what_kafka_does_not_acknowledge_is_counted_as_failed(platform, monkeypa
 
 
 def test_an_event_that_kafka_refuses_is_counted_and_explained(platform, monkeypatch):
-    class Vast(topic.ReadingEncoder):
+    class Vast(producer.ReadingEncoder):
         def encode(self, milliseconds, values):
             return [value + bytes(2_000_000 if row == 1 else 0) for row, value in enumerate(super().encode(milliseconds, values))]
 
-    monkeypatch.setattr(topic, "ReadingEncoder", Vast)
+    monkeypatch.setattr(producer, "ReadingEncoder", Vast)
     report = play(readings(3), platform.feed, kafka=platform.kafka, registry=platform.registry)
     assert (report.events, report.failed, report.delivered) == (3, 1, 2)
     assert "size too large" in report.first_error
@@ -142,7 +161,7 @@ def test_a_topic_that_does_not_exist_is_named_and_not_created(platform, registry
 
 
 def test_no_registry_and_no_broker_answer(platform, monkeypatch):
-    monkeypatch.setattr("sources.topic.LOOK_UP_SECONDS", 1)
+    monkeypatch.setattr("sources.producer.LOOK_UP_SECONDS", 1)
     with pytest.raises(PlatformError, match=r"no registry answers at http://127.0.0.1:1 "):
         play(readings(1), platform.feed, kafka=platform.kafka, registry="http://127.0.0.1:1")
     with pytest.raises(PlatformError, match=r"no Kafka broker answers at 127.0.0.1:1 "):

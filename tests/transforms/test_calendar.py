@@ -4,7 +4,7 @@ import datetime as dt
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
@@ -29,7 +29,7 @@ def expected(instant, timezone, interval_seconds):
 
 
 @pytest.mark.parametrize("timezone", ZONES)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings.default.max_examples // 3)  # each is a job of Spark
 @given(instants=st.lists(INSTANTS, min_size=20, max_size=60), interval=st.sampled_from([1, 10, 60, 900, 3600, 86400]))
 def test_agrees_with_zoneinfo_at_any_instant(spark, timezone, instants, interval):
     assert placed(spark, instants, timezone, interval) == [expected(each, timezone, interval) for each in instants]

@@ -1,6 +1,6 @@
 """The plain rule bit for bit, and each condition of a feed's rule, against plain Python."""
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
@@ -23,7 +23,7 @@ def judged(spark, rows, **rule):
     return [tuple(row) for row in spark.createDataFrame(rows, SCHEMA).select(*columns).collect()]
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings.default.max_examples // 2)  # each is a job of Spark
 @given(rows=READINGS)
 def test_with_only_the_percentage_on_it_is_the_plain_rule(spark, rows):
     def plain(value, average, _):
@@ -36,7 +36,7 @@ def test_with_only_the_percentage_on_it_is_the_plain_rule(spark, rows):
     assert judged(spark, rows, percent=5.0) == [plain(*row) for row in rows]
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings.default.max_examples // 2)  # each is a job of Spark
 @given(rows=READINGS)
 def test_every_condition_that_is_on_must_hold(spark, rows):
     def rule(value, average, spread):

@@ -14,8 +14,8 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from contracts import avro
 from contracts.queries import Query, load_queries
-from jobs import rows
-from jobs.spark import with_state
+from jobs.backends.spark import with_state
+from jobs.formats import query_records
 from jobs.transforms.queries.trending_products import _Trending
 from tests.jobs import events
 from tests.jobs.events import MINUTE, sample
@@ -56,7 +56,9 @@ def kept(session, folder, steps: list[list[tuple[str, dict]]]) -> str:
 def written(query: Query, records):
     """All that the query writes of the Kafka records of its input."""
     [(alias, source)] = query.inputs.items()
-    return rows.records(query, {alias: rows.decode(records, source, {})}, {each.topic: 1 for each in query.outputs})
+    return query_records.records(
+        query, {alias: query_records.decode(records, source, {})}, {each.topic: 1 for each in query.outputs}
+    )
 
 
 def streamed(session, query: Query, folder: str, checkpoint=None):

@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.streaming.tws_tester import TwsTester
 
@@ -79,7 +79,6 @@ EVENTS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.lists(EVENTS, min_size=1, max_size=4))
 def test_any_batches_end_in_the_summaries_of_the_last_value_of_each_event(batches):
     """Of two keys in half an hour; numbers repeat, so that there are corrections and repetitions. No window is over yet."""

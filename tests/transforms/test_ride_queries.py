@@ -8,7 +8,7 @@ import pytest
 
 from contracts import avro
 from contracts.queries import Query, load_queries
-from jobs import rows, wire
+from jobs.formats import query_records, wire
 from tests.jobs.rides import as_row, by_minute, per_vendor_minute, sample
 from tests.jobs.rides_by_hand import as_totals, as_windows, sessions, totals, windows
 
@@ -33,8 +33,8 @@ def rides(spark, tmp_path_factory) -> str:
 def records(query: Query, rides):
     """All that the query writes, as Kafka records; ids are those of a registry that numbers them from one."""
     lateness = query.inputs["rides"].lateness
-    found = rows.result(query, {"rides": rides.withWatermark("RowTime", lateness) if lateness else rides})
-    return rows.encode(found, query, {each.topic: number for number, each in enumerate(query.outputs, 1)})
+    found = query_records.result(query, {"rides": rides.withWatermark("RowTime", lateness) if lateness else rides})
+    return query_records.encode(found, query, {each.topic: number for number, each in enumerate(query.outputs, 1)})
 
 
 def in_the_end(written: list) -> dict[tuple[str, str], dict]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
-from jobs.transforms.packed import pack, unpack
+from jobs.transforms.arrow_bytes import from_bytes, to_bytes
 
 RESULT = "Feed string, ServiceName string, Start long, Value long, Late boolean"
 STATE = "Newest long, Since long, Live boolean, Next long, Open binary, Known binary"
@@ -21,11 +23,11 @@ STATUSES = {"errors": 400, "server-errors": 500}
 NEVER = -(2**62)  # ms
 
 
-def access_log(inputs: dict[str, DataFrame], feeds: dict[str, dict]) -> DataFrame:
+def access_log(inputs: dict[str, DataFrame], feeds: dict[str, dict[str, Any]]) -> DataFrame:
     """Feed, ServiceName string, Timestamp timestamp (start of the interval), Value long, Late boolean: each reading of each feed
-    once, as soon as its interval is over; and with Late what came for an interval that was told already.
+    once, as soon as its interval is over; and with Late what came for an interval that was emitted already.
 
-    The lines are of columns as in `contracts.access_logs`; what is said of each feed is there as well.
+    The lines have the columns of `contracts.access_logs`; `contracts.access_log_queries` makes the settings of each feed.
     An interval is over when a line came that is `lateness` past its end. While none comes, the log's clock goes on with that of
     the machine, but no further than the newest line's interval if that line was no longer of the present when it came: then
     an old log is being read, and what it does not tell of did not happen. A service has readings from its first line on
@@ -43,11 +45,11 @@ def access_log(inputs: dict[str, DataFrame], feeds: dict[str, dict]) -> DataFram
     at = F.unix_millis("Timestamp").alias("At"), F.unix_millis("RowTime").alias("Came")
     each = lines.select(F.explode(F.array(*counted)).alias("_counted"), *at).select("_counted.*", "At", "Came")
     work = _Counts({name: (feed["interval"], feed["lateness"], feed["forget_after"]) for name, feed in feeds.items()})
-    told = each.groupBy("Feed").transformWithStateInPandas(work, RESULT, "Update", "ProcessingTime")
-    return told.select("Feed", "ServiceName", F.timestamp_millis("Start").alias("Timestamp"), "Value", "Late")
+    emitted = each.groupBy("Feed").transformWithStateInPandas(work, RESULT, "Update", "ProcessingTime")
+    return emitted.select("Feed", "ServiceName", F.timestamp_millis("Start").alias("Timestamp"), "Value", "Late")
 
 
-def _service(feed: dict) -> Column:
+def _service(feed: dict[str, Any]) -> Column:
     name = F.col("VirtualHost") if feed["service"] == "host" else F.regexp_extract("Path", SEGMENT, 1)
     wanted = name.rlike(NAME) & name.rlike(f"^(?:{feed['services'] or '.*'})$")
     return F.when(wanted, name).otherwise(feed["others"])
@@ -66,9 +68,9 @@ class _Log:
     newest: int  # the clock: the newest Timestamp that came
     since: int  # the machine's time when that was read
     live: bool  # its line came while its interval was open
-    next: int  # all intervals that start before are told
+    next: int  # all intervals that start before are emitted
     open: pd.DataFrame  # COUNTS of the others
-    known: pd.DataFrame  # COUNTS too: of each service the interval of its last line among those told; Value is 0
+    known: pd.DataFrame  # COUNTS too: of each service the interval of its last line among those emitted; Value is 0
 
 
 class _Counts(StatefulProcessor):
@@ -81,7 +83,7 @@ class _Counts(StatefulProcessor):
         self._handle = handle
         self._state = handle.getValueState("log", STATE)
 
-    def handleInputRows(self, key, rows: Iterator[pd.DataFrame], timerValues) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues) -> Iterator[pd.DataFrame]:
         interval, lateness, _ = self._times[key[0]]
         log = self._log()
         came = pd.concat(rows, ignore_index=True)
@@ -97,7 +99,9 @@ class _Counts(StatefulProcessor):
             log = replace(log, newest=newest, since=now, live=bool(in_time))
         yield from self._told(key[0], log, log.newest)
 
-    def handleExpiredTimer(self, key, timerValues, expiredTimerInfo) -> Iterator[pd.DataFrame]:
+    def handleExpiredTimer(
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[pd.DataFrame]:
         """No line came for so long that by the clock of the machine an interval is over."""
         log = self._log()
         yield from self._told(key[0], log, log.newest + timerValues.getCurrentProcessingTimeInMs() - log.since)
@@ -108,8 +112,8 @@ class _Counts(StatefulProcessor):
     def _log(self) -> _Log:
         if not self._state.exists():
             return _Log(NEVER, 0, False, NEVER, _NONE, _NONE)
-        *told, counted, known = self._state.get()
-        return _Log(*told, unpack(counted).to_pandas(), unpack(known).to_pandas())
+        newest, since, live, next_, counted, known = self._state.get()
+        return _Log(newest, since, live, next_, from_bytes(counted).to_pandas(), from_bytes(known).to_pandas())
 
     def _told(self, feed: str, log: _Log, clock: int) -> Iterator[pd.DataFrame]:
         """The readings of the intervals that are over at that time of the log; the state and the timer are for the next ones."""
@@ -117,11 +121,11 @@ class _Counts(StatefulProcessor):
         over = (clock - lateness) - (clock - lateness) % interval
         end = log.newest - log.newest % interval + interval  # of the newest line's interval
         over = max(log.next, over if log.live else min(over, end))
-        found, known = told(log.open, log.known, log.next, over, interval, forget_after)
+        found, known = with_zeros(log.open, log.known, log.next, over, interval, forget_after)
         if len(found):
             yield _rows(feed, found, late=False)
         log = replace(log, next=over, open=log.open[log.open["Start"] >= over], known=known)
-        packed = [pack(pa.Table.from_pandas(each, COUNTS, preserve_index=False)) for each in (log.open, log.known)]
+        packed = [to_bytes(pa.Table.from_pandas(each, COUNTS, preserve_index=False)) for each in (log.open, log.known)]
         self._state.update((log.newest, log.since, log.live, log.next, *packed))
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
@@ -129,7 +133,7 @@ class _Counts(StatefulProcessor):
             self._handle.registerTimer(log.since + log.next + interval + lateness - log.newest)
 
 
-def told(
+def with_zeros(
     counts: pd.DataFrame, known: pd.DataFrame, first: int, over: int, interval: int, forget_after: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """COUNTS of every service and interval from `first` on and before `over`, with zeros where `counts` has none; and of each

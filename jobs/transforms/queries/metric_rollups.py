@@ -1,6 +1,7 @@
 """Summaries of summaries: a metric in all environments, an environment in all metrics, by merging and not by computing again."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import TimerValues
 
 from jobs.transforms import summaries
-from jobs.transforms.packed import pack, unpack
+from jobs.transforms.arrow_bytes import from_bytes, to_bytes
 
 ALL = "*"
 RESULT = """Key string, WindowStart long, Count long, Average double, Min double, Max double, Variance double,
@@ -62,7 +64,7 @@ class _Rollups(StatefulProcessor):
         self._windows = handle.getMapState("windows", "Start long", "Came long")
         self._members = handle.getMapState("members", "Start long, Parent string", "Members binary")
 
-    def handleInputRows(self, key, rows: Iterator[pd.DataFrame], timerValues) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues) -> Iterator[pd.DataFrame]:
         came = pd.concat(rows)
         late = came["At"] <= (self._over.get()[0] if self._over.exists() else NOTHING)
         if late.any():
@@ -78,9 +80,9 @@ class _Rollups(StatefulProcessor):
 
     def _told(self, window: int, parent: str, came: pa.Table) -> pd.DataFrame:
         known = self._members.getValue((window, parent))
-        members = _newest(pa.concat_tables([unpack(known[0]), came] if known else [came]))
-        self._members.updateValue((window, parent), (pack(members),))
-        sums, bins = summaries.parts(members.set_column(0, "Key", pa.array([parent] * members.num_rows)))
+        members = _newest(pa.concat_tables([from_bytes(known[0]), came] if known else [came]))
+        self._members.updateValue((window, parent), (to_bytes(members),))
+        sums, bins = summaries.sums_and_bins(members.set_column(0, "Key", pa.array([parent] * members.num_rows)))
         found = summaries.summaries(summaries.merged_sums(sums), summaries.merged_bins(bins))
         revision = pc.sum(members.column("Revision")).as_py()
         return found.to_pandas().assign(WindowStart=window, Revision=revision, Member=None)

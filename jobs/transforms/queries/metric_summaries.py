@@ -1,6 +1,7 @@
 """Summaries of metric events in windows that late and corrected events still change."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import TimerValues
 
 from jobs.transforms import summaries
-from jobs.transforms.packed import pack, unpack
+from jobs.transforms.arrow_bytes import from_bytes, to_bytes
 
 PART = 5 * 60_000  # ms; a summary's window is two parts
 WINDOW = 2 * PART
@@ -43,9 +45,9 @@ def metric_summaries(inputs: dict[str, DataFrame], lateness_minutes: int, correc
         "Value",
     )
     work = _Summaries(lateness_minutes * 60_000, corrections)
-    told = came.groupBy("Bucket").transformWithStateInPandas(work, RESULT, "Update", "None")
+    emitted = came.groupBy("Bucket").transformWithStateInPandas(work, RESULT, "Update", "None")
     times = {name: F.timestamp_millis(name) for name in ("WindowStart", "Timestamp")}  # pandas' own end in the year 2262
-    return told.withColumns(times)
+    return emitted.withColumns(times)
 
 
 class _Summaries(StatefulProcessor):
@@ -63,7 +65,7 @@ class _Summaries(StatefulProcessor):
         self._logs = handle.getMapState("logs", "Start long, Number int", "Log binary")
         self._told = handle.getMapState("told", "Start long", "Revisions binary")
 
-    def handleInputRows(self, key, rows: Iterator[pd.DataFrame], timerValues) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues) -> Iterator[pd.DataFrame]:
         came = pa.concat_tables(pa.Table.from_pandas(each, preserve_index=False) for each in rows).sort_by("Offset")
         before = self._clock.get()[0] if self._clock.exists() else 0
         at = came.column("At").to_numpy()
@@ -73,8 +75,8 @@ class _Summaries(StatefulProcessor):
             yield _too_late(came.filter(pa.array(late)))
         changed: dict[int, set[str]] = {}
         for part in np.unique(start[~late]).tolist():
-            keys = self._add(part, came.filter(pa.array(~late & (start == part))))
-            changed.setdefault(part - part % WINDOW, set()).update(keys)
+            added = self._add(part, came.filter(pa.array(~late & (start == part))))
+            changed.setdefault(part - part % WINDOW, set()).update(added)
         for window, keys in changed.items():
             if keys:
                 yield self._summaries(window, pa.array(sorted(keys)))
@@ -86,7 +88,7 @@ class _Summaries(StatefulProcessor):
     def close(self) -> None:
         pass
 
-    def _over(self, at, clock: int):
+    def _over(self, at: Any, clock: int) -> Any:
         """Whether the windows of those instants are no longer kept."""
         return at - at % WINDOW + WINDOW + self._lateness <= clock
 
@@ -94,7 +96,7 @@ class _Summaries(StatefulProcessor):
         """Counts events of one part in; the keys whose summary that changes."""
         known = self._parts.getValue((part,))
         sums, bins = (
-            (unpack(each) for each in known[:2]) if known else (summaries.SUMS.empty_table(), summaries.BINS.empty_table())
+            (from_bytes(each) for each in known[:2]) if known else (summaries.SUMS.empty_table(), summaries.BINS.empty_table())
         )
         pieces = known[2] if known else 0
         counted = came.select(["Key", "Value"])
@@ -106,8 +108,9 @@ class _Summaries(StatefulProcessor):
         more_sums, more_bins = summaries.of(*(counted.column(name).combine_chunks() for name in ("Key", "Value")))
         sums = summaries.merged_sums(pa.concat_tables([sums, more_sums]))
         bins = summaries.merged_bins(pa.concat_tables([bins, more_bins]))
-        self._parts.updateValue((part,), (pack(sums), pack(bins), pieces))
-        return pc.unique(counted.column("Key")).to_pylist()
+        self._parts.updateValue((part,), (to_bytes(sums), to_bytes(bins), pieces))
+        keys: list[str] = pc.unique(counted.column("Key")).to_pylist()
+        return keys
 
     def _logged(self, part: int, came: pa.Table, pieces: int) -> tuple[pa.Table, pa.Array, int]:
         """Puts events into the log: what is to be counted, the keys that are to be counted anew, and the log's pieces now.
@@ -115,7 +118,7 @@ class _Summaries(StatefulProcessor):
         Keys with a corrected event are counted anew, from their whole log; of the others, the events that are new count.
         """
         came = _last_of_each([came])
-        log = [unpack(self._logs.getValue((part, number))[0]) for number in range(pieces)]
+        log = [from_bytes(self._logs.getValue((part, number))[0]) for number in range(pieces)]
         hashes, values = came.column("Hash").to_numpy(), came.column("Value").to_numpy()
         known, before = np.zeros(len(hashes), dtype=bool), np.zeros(len(hashes))
         for piece in log:
@@ -144,19 +147,19 @@ class _Summaries(StatefulProcessor):
             came = _last_of_each([log[pieces], came])
         for number in range(pieces + 1, len(log)):
             self._logs.removeKey((part, number))
-        self._logs.updateValue((part, pieces), (pack(came),))
+        self._logs.updateValue((part, pieces), (to_bytes(came),))
         return pieces + 1
 
     def _summaries(self, window: int, keys: pa.Array) -> pd.DataFrame:
         """The summaries of those keys in a window, of which all that is known is in its parts."""
         parts = [known for start in (window, window + PART) if (known := self._parts.getValue((start,)))]
-        sums, bins = (pa.concat_tables(unpack(part[place]) for part in parts) for place in (0, 1))
+        sums, bins = (pa.concat_tables(from_bytes(part[place]) for part in parts) for place in (0, 1))
         sums, bins = (each.filter(pc.is_in(each.column("Key"), keys)) for each in (sums, bins))
         found = summaries.summaries(summaries.merged_sums(sums), summaries.merged_bins(bins))
-        told = self._told.getValue((window,))
-        revisions = dict(zip(*unpack(told[0]).to_pydict().values(), strict=True)) if told else {}
+        known = self._told.getValue((window,))
+        revisions = dict(zip(*from_bytes(known[0]).to_pydict().values(), strict=True)) if known else {}
         revisions |= {key: revisions.get(key, 0) + 1 for key in keys.to_pylist()}
-        self._told.updateValue((window,), (pack(pa.table([list(revisions), list(revisions.values())], schema=REVISIONS)),))
+        self._told.updateValue((window,), (to_bytes(pa.table([list(revisions), list(revisions.values())], schema=REVISIONS)),))
         rows = found.to_pandas()
         return rows.assign(WindowStart=window, Revision=rows["Key"].map(revisions), Id=None, Timestamp=None, Value=None)
 

@@ -1,6 +1,7 @@
-"""The products that most users looked at, in hopping windows, told anew whenever that changes."""
+"""The products that most users looked at, in hopping windows, emitted whenever that changes."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
-from jobs.transforms.packed import pack, unpack
+from jobs.transforms.arrow_bytes import from_bytes, to_bytes
 
 RESULT = "WindowStart long, WindowEnd long, Top array<struct<Product: string, Users: long, Views: long>>"
 TOTALS = pa.schema({"Product": pa.string(), "Users": pa.int64(), "Views": pa.int64()})
@@ -26,8 +28,8 @@ def trending_products(inputs: dict[str, DataFrame], window_minutes: int, hop_min
     start = F.unix_millis("Window.start").alias("WindowStart")
     # By window_time Spark knows which rows are late: a column made of RowTime in another way would not tell it.
     grouped = came.select(start, F.window_time("Window").alias("Within"), "Product", "User").groupBy("WindowStart")
-    told = grouped.transformWithStateInPandas(_Trending(window_minutes * 60_000, top), RESULT, "Update", "EventTime")
-    return told.withColumns({name: F.timestamp_millis(name) for name in ("WindowStart", "WindowEnd")})
+    emitted = grouped.transformWithStateInPandas(_Trending(window_minutes * 60_000, top), RESULT, "Update", "EventTime")
+    return emitted.withColumns({name: F.timestamp_millis(name) for name in ("WindowStart", "WindowEnd")})
 
 
 class _Trending(StatefulProcessor):
@@ -44,11 +46,11 @@ class _Trending(StatefulProcessor):
         self._totals = handle.getValueState("totals", "Totals binary")
         self._users = handle.getMapState("users", "Product string", "Hashes binary")
 
-    def handleInputRows(self, key, rows: Iterator[pd.DataFrame], timerValues) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues) -> Iterator[pd.DataFrame]:
         (start,), came = key, pd.concat(rows)
         end = int(start) + self._window
         if self._totals.exists():
-            totals = {row["Product"]: row for row in unpack(self._totals.get()[0]).to_pylist()}
+            totals = {row["Product"]: row for row in from_bytes(self._totals.get()[0]).to_pylist()}
         else:
             totals = {}
             # Rows of a batch are late by the watermark of the one before; by this one's their window may be over already.
@@ -61,11 +63,13 @@ class _Trending(StatefulProcessor):
             self._users.updateValue((product,), (hashes.tobytes(),))
             views = len(users) + (known["Views"] if known else 0)
             totals[product] = {"Product": product, "Users": len(hashes), "Views": views}
-        self._totals.update((pack(pa.Table.from_pylist(list(totals.values()), TOTALS)),))
+        self._totals.update((to_bytes(pa.Table.from_pylist(list(totals.values()), TOTALS)),))
         if (first := self._first(totals)) != before:
             yield pd.DataFrame({"WindowStart": [int(start)], "WindowEnd": [end], "Top": [first]})
 
-    def handleExpiredTimer(self, key, timerValues, expiredTimerInfo) -> Iterator[pd.DataFrame]:
+    def handleExpiredTimer(
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[pd.DataFrame]:
         self._totals.clear()
         self._users.clear()
         return iter(())
@@ -73,5 +77,5 @@ class _Trending(StatefulProcessor):
     def close(self) -> None:
         pass
 
-    def _first(self, totals: dict[str, dict]) -> list[dict]:
+    def _first(self, totals: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
         return sorted(totals.values(), key=lambda row: (-row["Users"], -row["Views"], row["Product"]))[: self._top]

@@ -1,0 +1,60 @@
+"""How rows become part of history/<feed>: the dates that they touch are rewritten, sorted, in one commit."""
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from jobs.backends import tables
+from jobs.transforms import history_rows
+
+ROWS_PER_FILE = 4_000_000
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a merge did: how many rows arrived by date; late ones are of dates that the table had before, its newest apart."""
+
+    rows: dict[dt.date, int]
+    late: list[dt.date]
+
+    def __str__(self) -> str:
+        dates = sorted(self.rows)
+        span = f" of {dates[0]} to {dates[-1]}" if dates else ""
+        late = f", late ones of {', '.join(map(str, self.late))}" if self.late else ""
+        return f"{sum(self.rows.values()):,} records{span}{late}"
+
+
+def merge(session: SparkSession, table: tables.Table, arrived: DataFrame, note: dict, **options: str) -> Merged:
+    """Make `arrived` (cached rows, as `history_rows.placed` gives them) part of the table; of two rows for one reading the later
+    offset wins. One commit, whose note is `note` with `rows` and `late` of what is returned.
+
+    A touched date is rewritten whole. So a date is always a few sorted files, however its rows came: nothing to compact.
+    """
+    before = table.version()
+    counts = {row.Date: row["count"] for row in arrived.groupBy("Date").count().collect()}
+    known = sorted(dt.date.fromisoformat(date) for date in table.fingerprints())
+    touched = [date for date in known if date in counts]
+    merged = Merged(counts, [date for date in touched if date < known[-1]])
+    note = note | {
+        "rows": {str(date): count for date, count in sorted(counts.items())},
+        "late": [str(date) for date in merged.late],
+    }
+    if not counts and before >= 0:
+        table.commit_note(note, after=before)
+        return merged
+    # All arrived dates are read, known or not. If another writer makes one meanwhile, that is a conflict: nothing is overwritten.
+    dates = F.col("Date").isin(sorted(counts))
+    rows = table.read(session).where(dates).unionByName(arrived) if known else arrived
+    write(session, table, rows, counts, note, **options)
+    return merged
+
+
+def write(
+    session: SparkSession, table: tables.Table, rows: DataFrame, dates: Iterable[dt.date], note: dict, **options: str
+) -> None:
+    """Make these dates hold exactly these rows, the latest of each reading, in one commit."""
+    files = max(session.sparkContext.defaultParallelism, rows.count() // ROWS_PER_FILE)
+    table.replace(history_rows.latest(rows, files), dates, note, **options)

@@ -1,0 +1,177 @@
+"""Kafka access for jobs: offset ranges, ends of topics, and the options of Spark's Kafka source and sink."""
+
+import datetime as dt
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
+
+PATIENCE = 3.0  # seconds for an answer that is asked for every second
+
+
+@dataclass(frozen=True)
+class Range:
+    """Offsets of one partition: `start` included, `end` not."""
+
+    start: int
+    end: int
+
+
+def available(platform: Platform, topic: str) -> dict[int, Range]:
+    """The offsets that a topic holds now, by partition. Raises JobError where the topic or the broker is missing."""
+    with _consumer(platform, topic) as (consumer, partitions):
+        return {p: Range(*consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=20)) for p in partitions}
+
+
+def offsets_since(platform: Platform, topic: str, moment: dt.datetime) -> dict[int, int]:
+    """By partition, the first offset that was appended at that moment or later; where there is none, the end."""
+    with _consumer(platform, topic) as (consumer, partitions):
+        wanted = [TopicPartition(topic, p, int(moment.timestamp() * 1000)) for p in partitions]
+        found = {each.partition: each.offset for each in consumer.offsets_for_times(wanted, timeout=20)}
+        ends = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=20)[1] for p in partitions}
+        return {p: offset if offset >= 0 else ends[p] for p, offset in found.items()}
+
+
+class Ends:
+    """Where topics end now, all their partitions together: asked often, in one request.
+
+    committed: whether they end before the first transaction that is still open, as for those who read what is committed.
+    """
+
+    def __init__(self, platform: Platform, topics: list[str], committed: bool = True):
+        self._platform, self._topics = platform, topics
+        self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        # The error is raised, not logged.
+        self._admin = AdminClient({**platform.access.client_options(platform.kafka), "log_level": 0})
+
+    def now(self) -> dict[str, int]:
+        """The sum of the partitions' end offsets by topic. Raises JobError where the broker does not answer in time."""
+        try:
+            known = self._admin.list_topics(timeout=PATIENCE).topics
+            latest = {TopicPartition(t, p): OffsetSpec.latest() for t in self._topics for p in known[t].partitions}
+            ends = dict.fromkeys(self._topics, 0)
+            asked = self._admin.list_offsets(latest, isolation_level=self._isolation, request_timeout=PATIENCE)
+            for partition, found in asked.items():
+                ends[partition.topic] += found.result(timeout=PATIENCE).offset
+        except (KafkaException, KeyError, TimeoutError) as error:
+            raise JobError(
+                f"Kafka at {self._platform.kafka} does not say how far {', '.join(self._topics)} go: {error}"
+            ) from error
+        return ends
+
+
+def last_value(platform: Platform, topic: str, key: bytes, group: str, wait: float) -> bytes | None:
+    """The newest value of a key in a topic of one partition; None where it has none.
+
+    What stands behind another writer's open transaction can't be read before that ends, which is waited for.
+    Raises JobError where it takes longer than `wait` seconds, or the topic or the broker is missing.
+    """
+    found, deadline = None, time.monotonic() + wait
+    with _consumer(platform, topic, group, **{"enable.partition.eof": True}) as (consumer, _):
+        end = Ends(platform, [topic], committed=False).now()[topic]
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        while time.monotonic() < deadline:
+            for message in consumer.consume(10_000, timeout=0.5):
+                if not message.error():
+                    found = message.value() if message.key() == key else found
+                elif message.error().code() != KafkaError._PARTITION_EOF:
+                    raise KafkaException(message.error())
+                elif message.offset() >= end:
+                    return found
+    raise JobError(f"topic {topic}: could not be read to its end within {wait:.0f} s; a transaction of another query may be open")
+
+
+@contextmanager
+def _consumer(platform: Platform, topic: str, group: str = "sundial-archive", **options) -> Iterator[tuple[Consumer, list[int]]]:
+    """A consumer of what is committed that belongs to no group's business, and the topic's partitions."""
+    options |= {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_committed", "fetch.queue.backoff.ms": 5}
+    consumer = Consumer(platform.access.client_options(platform.kafka) | options)
+    try:
+        found = consumer.list_topics(topic, timeout=20).topics[topic]
+        if found.error:
+            raise JobError(f"topic {topic}: {found.error.str()}; `sundial up` creates the topics of every declaration")
+        yield consumer, sorted(found.partitions)
+    except KafkaException as error:
+        raise JobError(f"Kafka at {platform.kafka}: {error.args[0].str()}") from error
+    finally:
+        consumer.close()
+
+
+def read_ranges(
+    spark: SparkSession, platform: Platform, topic: str, ranges: dict[int, Range], headers: bool = False
+) -> DataFrame:
+    """Exactly the records of those offset ranges, as a batch; with the column `headers` where they are wanted."""
+    return (
+        spark.read.format("kafka")
+        .options(**_reader_options(platform))
+        .option("subscribe", topic)
+        .option("startingOffsets", json.dumps({topic: {str(p): each.start for p, each in ranges.items()}}))
+        .option("endingOffsets", json.dumps({topic: {str(p): each.end for p, each in ranges.items()}}))
+        .option("includeHeaders", headers)
+        .load()
+    )
+
+
+def read_stream(
+    spark: SparkSession,
+    platform: Platform,
+    topic: str,
+    begin: str,
+    most_per_batch: int | None = None,
+    headers: bool = False,
+) -> DataFrame:
+    """A topic, live; on its first start from `begin` on (`earliest` or `latest`), later from the checkpoint. With the column
+    `headers` where they are wanted.
+
+    most_per_batch: records that a micro-batch takes at most. A real-time query has no such thing.
+    """
+    reader = (
+        spark.readStream.format("kafka")
+        .options(**_reader_options(platform))
+        .option("subscribe", topic)
+        .option("startingOffsets", begin)
+        .option("includeHeaders", headers)
+        .option("kafka.max.poll.records", "5000")
+    )
+    return (reader.option("maxOffsetsPerTrigger", most_per_batch) if most_per_batch else reader).load()
+
+
+def read_whole(spark: SparkSession, platform: Platform, topic: str) -> DataFrame:
+    """All that a topic holds, as a batch: each micro-batch that is joined with it reads it again, to its ends at that moment."""
+    return (
+        spark.read.format("kafka")
+        .options(**_reader_options(platform))
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("endingOffsets", "latest")
+        .load()
+    )
+
+
+def _reader_options(platform: Platform) -> dict[str, str]:
+    """Options of the Kafka source: of transactions only what is committed, and records that are gone are an error."""
+    committed = {"kafka.isolation.level": "read_committed", "failOnDataLoss": "true"}
+    return platform.access.spark_options(platform.kafka) | committed
+
+
+def producer_options(platform: Platform, acks: str | int = "all") -> dict[str, str]:
+    """Options of the Kafka sink. No linger: a lone record leaves at once, and under load batches form by themselves.
+
+    acks: brokers that confirm a record: all, 1 or 0. Fewer than all may lose it, and double or overtake what is sent again.
+    """
+    return {
+        **platform.access.spark_options(platform.kafka),
+        "kafka.acks": str(acks),
+        "kafka.enable.idempotence": "true" if acks == "all" else "false",
+        "kafka.linger.ms": "0",
+        "kafka.batch.size": "262144",
+        "kafka.compression.type": "lz4",
+    }

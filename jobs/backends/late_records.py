@@ -1,0 +1,77 @@
+"""What came too late for the state of a query of summaries or rollups: what of it is yet to be counted in, and how far that is.
+
+How far stands in the notes of the commits of the events' archive.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from contracts.queries import Query
+from contracts.query_io import Output
+from jobs.backends import kafka, offset_ledger, tables
+from jobs.backends.metric_events import window
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
+
+LATE_EVENT, LATE_SUMMARY = "late_metric_event", "late_metric_summary"  # contracts of what came too late
+COUNTED_IN = "counted_in"  # in a commit's note
+
+
+@dataclass(frozen=True)
+class LateRecords:
+    """Records of one topic of what came too late, that are yet to be counted in: in bounded steps."""
+
+    output: Output
+    steps: list[dict[int, kafka.Range]]
+
+    @property
+    def of_events(self) -> bool:
+        """Or else of summaries."""
+        return self.output.record == LATE_EVENT
+
+    @property
+    def place(self) -> list[Column]:
+        """Key and WindowStart of the summary that each of its rows belongs to."""
+        key, start = ("Key", window("Row.Timestamp")) if self.of_events else ("Member", F.col("Row.WindowStart"))
+        return [F.col(f"Row.{key}").alias("Key"), start.alias("WindowStart")]
+
+    @property
+    def what(self) -> str:
+        return "late events" if self.of_events else "late summaries"
+
+    @property
+    def size(self) -> int:
+        return sum(map(offset_ledger.size, self.steps))
+
+
+def not_counted_in(platform: Platform, queries: list[Query], table: tables.Table) -> Iterator[LateRecords]:
+    """Of each of the queries' topics of what came too late; that of the events first."""
+    for query in queries:
+        output = output_of(query, LATE_EVENT if query.transform == "metric_summaries" else LATE_SUMMARY)
+        available, done = kafka.available(platform, output.topic), _counted_in(table).get(output.topic, {})
+        new = offset_ledger.pending(available, done, output.topic, f"schemas/queries/{query.name}.yaml")
+        yield LateRecords(output, offset_ledger.steps(new))
+
+
+def _counted_in(table: tables.Table) -> dict[str, dict[int, int]]:
+    """The offset up to which what is late is counted in, by topic and partition."""
+    newest = table.newest_commit_with(COUNTED_IN)
+    noted = newest.note[COUNTED_IN] if newest else {}
+    return {topic: {int(partition): end for partition, end in ends.items()} for topic, ends in noted.items()}
+
+
+def note(table: tables.Table, late: LateRecords, step: dict[int, kafka.Range]) -> dict:
+    """What the note of a commit says of how far all is counted in, once this step is."""
+    done = _counted_in(table)
+    done[late.output.topic] = done.get(late.output.topic, {}) | {partition: each.end for partition, each in step.items()}
+    return {COUNTED_IN: {topic: {str(p): end for p, end in ends.items()} for topic, ends in done.items()}}
+
+
+def output_of(query: Query, record: str) -> Output:
+    for each in query.outputs:
+        if each.record == record:
+            return each
+    raise JobError(f"query {query.name}: none of its outputs is a {record}")

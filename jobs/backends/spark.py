@@ -1,0 +1,68 @@
+"""The Spark session of every job: UTC, Delta, and the jars that stand beside pyspark's own."""
+
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+
+from jobs.backends import settings
+from jobs.backends.settings import Platform
+from supervision import spark_history
+
+# Of queries with state.
+_STATE_STORE = {
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
+
+def session(name: str, platform: Platform, **conf: str) -> SparkSession:
+    """A session named `name`. Master and resources come from the submit, local[2] by plain python; `conf` adds the job's own."""
+    builder = SparkSession.builder.appName(name)
+    for key, value in (_settings(platform) | conf).items():
+        builder = builder.config(key, value)
+    created = builder.getOrCreate()
+    created.sparkContext.setLogLevel("WARN")
+    if platform.events:
+        print(spark_history.line(created.sparkContext.applicationId), flush=True)
+    return created
+
+
+def with_state(created: SparkSession) -> SparkSession:
+    """The session, able to run queries with state as a batch too: Spark makes the coordinator of states only with its streams."""
+    created.streams.resetTerminated()
+    for name, value in _STATE_STORE.items():
+        created.conf.set(name, value)
+    return created
+
+
+def _settings(platform: Platform) -> dict[str, str]:
+    conf = {
+        "spark.driver.extraClassPath": f"{platform.jars}/*",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.python.daemon.module": "jobs.backends.python_daemon",
+    }
+    if not settings.submitted():
+        conf["spark.master"] = "local[2]"
+    if platform.events:
+        conf |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": platform.events}
+    if secret := settings.spark_secret():
+        conf["spark.authenticate.secret"] = secret  # masters and workers look into the environment themselves, drivers do not
+    if conf.get("spark.master", _submitted_master()).startswith("local"):
+        # Driver and executor are one process: nothing of it need be reached from another machine.
+        # For the same reason a broadcast gains nothing from being compressed.
+        loopback = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+        conf |= loopback | {"spark.broadcast.compress": "false"}
+        settings.python_workers_are_as_this()
+    return conf
+
+
+def _submitted_master() -> str:
+    """The master that spark-submit was given. Its JVM is there already; without one, asking would start it with no settings."""
+    if not settings.submitted():
+        return ""
+    SparkContext._ensure_initialized()
+    return SparkConf().get("spark.master", "")

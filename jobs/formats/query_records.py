@@ -1,0 +1,205 @@
+"""A query's rows: from Kafka records, with an Error for each that is none, and its result's rows to records of its topics."""
+
+import importlib
+import inspect
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from contracts import avro
+from contracts.declarations import dead_letter_topic
+from contracts.queries import CHANGES, Query
+from contracts.query_io import LINE, ORIGIN, ROW_DELETED, ROW_OFFSET, ROW_TIME, Input, Output
+from jobs.errors import JobError
+from jobs.formats import dead_letters, text, wire
+from jobs.formats.wire import Writers
+from jobs.transforms import access_log_lines, compacted_topics
+
+
+def subjects(source: Input) -> dict[str, str]:
+    """The record of each subject that an input is read from: its values', and its keys' where those have a contract."""
+    return avro.subjects(source.declared_topic)
+
+
+def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> DataFrame:
+    """Records of an input's topic as Spark's Kafka source gives them (key, value, partition, offset, timestamp, and headers where
+    it is asked for them) as Row struct (see Input), or else Error string, the other null, and where it came from, as
+    `dead_letters.letter` takes it: Key and Bytes binary, KafkaPartition int, KafkaOffset long, Headers.
+
+    writers: by subject.
+    """
+    origin = {"key": "Key", "value": "Bytes", "partition": "KafkaPartition", "offset": "KafkaOffset", "timestamp": "At"}
+    taken = records.select(*(F.col(name).alias(column) for name, column in origin.items()), _headers(records).alias("Headers"))
+    value, key = F.col("_value"), F.col("_key")
+    decoded, why, fields = _value(records.sparkSession, source, value, writers)
+    read = taken.select("*", decoded.alias("_value"), _key(source, writers).alias("_key"))
+    deleted = F.lit(source.is_table) & F.col("Bytes").isNull()
+    error = F.coalesce(F.when(~deleted, why), _key_error(source, key, writers))
+    if source.key:
+        fields |= {source.key.column: key}
+    columns = [column.alias(name) for name, column in fields.items()]
+    beside = ["Headers", deleted.alias(ROW_DELETED), error.alias("Error")]
+    flat = read.select(*columns, F.struct(*origin.values(), *beside).alias(ORIGIN))
+    good, deleted = F.col(ORIGIN)["Error"].isNull(), F.col(ORIGIN)[ROW_DELETED]
+    time = F.when(deleted, F.col(ORIGIN)["At"]).otherwise(_time(source))  # a record that deletes has no fields
+    own = {ROW_TIME: F.when(good, time), ROW_OFFSET: F.col(ORIGIN)["KafkaOffset"]}
+    own |= {ROW_DELETED: deleted} if source.is_table else {}
+    wrong = F.when(~deleted, F.coalesce(F.when(F.col(ROW_TIME).isNull(), f"no {source.time} time"), _invalid(source)))
+    judged = flat.withColumns(own).withColumn("_error", F.coalesce(F.col(ORIGIN)["Error"], wrong))
+    return judged.select(
+        F.when(F.col("_error").isNull(), F.struct(*fields, *own)).alias("Row"),
+        F.col("_error").alias("Error"),
+        *(F.col(ORIGIN)[name].alias(name) for name in ("Key", "Bytes", "KafkaPartition", "KafkaOffset", "Headers")),
+    )
+
+
+def records(
+    query: Query, decoded: dict[str, DataFrame], schema_ids: dict[str, int], looked_up: dict[str, DataFrame] | None = None
+) -> DataFrame:
+    """Kafka records (topic, key, value, headers) of what a query writes: its result, and the dead letters of its inputs.
+
+    decoded: what `decode` makes of each input. schema_ids: registry id of the values of each output topic that is Avro.
+    looked_up: what `decode` makes of the whole topics of the tables that live streams are joined with, as a batch.
+    """
+    read = decoded | (looked_up or {})
+    found = result(query, {alias: _good(rows, query.inputs[alias]) for alias, rows in read.items()})
+    written = encode(found, query, schema_ids)
+    for alias, rows in decoded.items():
+        letter = F.struct(*dead_letters.letter(query.inputs[alias].topic, F.col("Headers")))
+        written = written.union(_each(rows, F.when(F.col("Error").isNotNull(), letter)))
+    return written
+
+
+def result(query: Query, inputs: dict[str, DataFrame]) -> DataFrame:
+    """What the query makes of its inputs' rows, live or not. SQL sees them as views, which stay in the session of the inputs."""
+    if query.reads_changes:
+        inputs = {CHANGES: compacted_topics.changes(inputs, next(iter(query.inputs.values())).key.column)}
+    else:
+        looked_up = {alias: compacted_topics.last_rows(inputs[alias], each.key.column) for alias, each in query.looked_up.items()}
+        inputs = inputs | looked_up
+    if query.transform:
+        module = importlib.import_module(f"jobs.transforms.queries.{query.transform}")
+        if not (function := getattr(module, query.transform, None)):
+            raise JobError(f"query {query.name}: no function {query.transform} in {module.__name__}")
+        try:
+            inspect.signature(function).bind(inputs, **query.parameters)
+        except TypeError as error:
+            raise JobError(f"query {query.name}: parameters: {error} of {query.transform} in {module.__name__}") from error
+        return function(inputs, **query.parameters)
+    for alias, rows in inputs.items():
+        rows.createOrReplaceTempView(alias)
+    return next(iter(inputs.values())).sparkSession.sql(query.sql, query.parameters)
+
+
+def encode(rows: DataFrame, query: Query, schema_ids: dict[str, int]) -> DataFrame:
+    """A result as Kafka records of the outputs that want its rows. A row that its output's contract does not allow becomes a dead
+    letter of that output: the row as JSON, with the reason. Raises JobError where the result has not a contract's columns.
+    """
+    return _each(rows, *(_record(rows, query, each, schema_ids.get(each.topic)) for each in query.outputs))
+
+
+def _record(rows: DataFrame, query: Query, output: Output, schema_id: int | None) -> Column:
+    """The record of a row for one output; null where the output does not want the row."""
+    required = _required(rows, query, output)
+    key = F.expr(output.key).cast("string")
+    deleted = F.coalesce(F.expr(output.delete or "FALSE"), F.lit(False))
+    nulls = F.concat_ws(", ", *(F.when(~deleted & F.col(name).isNull(), name) for name in required))
+    wrong = F.when(key.isNull(), "no key").when(
+        nulls != "", F.concat(F.lit(f"null where {output.record} wants a value: "), nulls)
+    )
+    good = F.struct(
+        F.lit(output.topic).alias("topic"),
+        key.cast("binary").alias("key"),
+        F.when(~deleted, _written(rows.sparkSession, output, schema_id)).alias("value"),
+        F.lit(None).cast(dead_letters.HEADERS).alias("headers"),
+    )
+    bad = F.struct(
+        F.lit(dead_letter_topic(output.topic)).alias("topic"),
+        F.concat_ws("|", F.lit(query.name), key).cast("binary").alias("key"),
+        F.to_json(F.struct("*")).cast("binary").alias("value"),
+        dead_letters.headers({"reason": wrong.cast("binary"), "query": F.lit(query.name).cast("binary")}).alias("headers"),
+    )
+    chosen = F.when(wrong.isNull(), good).otherwise(bad)
+    return F.when(F.expr(output.when), chosen) if output.when else chosen
+
+
+def _written(session: SparkSession, output: Output, schema_id: int | None) -> Column:
+    if output.encoding == "json":
+        return text.encode_json(wire.row_type(session, output.record, output.version))
+    return wire.encode(output.record, schema_id, output.version)
+
+
+def _required(rows: DataFrame, query: Query, output: Output) -> list[str]:
+    """Columns that must not be null. Raises JobError listing what of the contract the result lacks."""
+    contract = wire.row_type(rows.sparkSession, output.record, output.version)
+    has = {field.name: field.dataType.simpleString() for field in rows.schema}
+    wrong = [
+        f"{field.name} is {has.get(field.name, 'missing')}, must be {field.dataType.simpleString()}"
+        for field in contract
+        if has.get(field.name) != field.dataType.simpleString()
+    ]
+    if wrong:
+        raise JobError(f"query {query.name}: the result is no {output.record} for {output.topic}: {'; '.join(wrong)}")
+    return [field.name for field in contract if not field.nullable]
+
+
+def _good(decoded: DataFrame, source: Input) -> DataFrame:
+    rows = _each(decoded, F.col("Row"))
+    return rows.withWatermark(ROW_TIME, source.lateness) if source.lateness else rows
+
+
+def _each(rows: DataFrame, *structs: Column) -> DataFrame:
+    """The structs of every row that are not null, as rows: no, one or several for each.
+
+    Not by filters and unions. Spark moves a filter in front of what it asks about, and decodes once more for it. As in
+    `feed_records.route`, the structs stand in a projection of their own, and explode_outer keeps them from being computed twice.
+    """
+    arrays = rows.select(F.array(*structs).alias("_structs"))
+    return arrays.select(F.explode_outer("_structs").alias("_struct")).where(F.col("_struct").isNotNull()).select("_struct.*")
+
+
+def _headers(records: DataFrame) -> Column:
+    return F.col("headers") if "headers" in records.columns else F.lit(None).cast(dead_letters.HEADERS)
+
+
+def _time(source: Input) -> Column:
+    return {
+        "event": F.expr(source.timestamp or "NULL"),
+        "broker": F.col(ORIGIN)["At"],
+        "processing": F.current_timestamp(),
+    }[source.time].cast("timestamp")
+
+
+def _value(
+    session: SparkSession, source: Input, decoded: Column, writers: dict[str, Writers]
+) -> tuple[Column, Column, dict[str, Column]]:
+    """What decodes the values of an input; and of the column that then holds them, why one is none, and the fields by name."""
+    if source.encoding == "text":
+        return text.decode_text("Bytes"), text.text_reason("Bytes"), {LINE: decoded[LINE]}
+    if source.encoding == "access-log":
+        return text.decode_access_log("Bytes"), text.access_log_reason("Bytes", decoded), access_log_lines.fields(decoded)
+    if source.encoding == "json":
+        columns = wire.row_type(session, source.record)
+        fields = text.json_fields(decoded, columns)
+        return text.decode_json("Bytes", columns), text.json_reason("Bytes", decoded, columns), fields
+    known = writers[avro.subject(source.topic)]
+    fields = {field["name"]: decoded[field["name"]] for field in avro.latest(source.record)["fields"]}
+    return wire.decode("Bytes", source.record, known), wire.reason("Bytes", decoded, source.record, known), fields
+
+
+def _invalid(source: Input) -> Column:
+    return F.when(~F.coalesce(F.expr(source.valid or "TRUE"), F.lit(False)), f"not valid: {source.valid}")
+
+
+def _key(source: Input, writers: dict[str, Writers]) -> Column:
+    if source.key and source.key.record:
+        return wire.decode("Key", source.key.record, writers[avro.key_subject(source.topic)])
+    return F.col("Key").cast("string")
+
+
+def _key_error(source: Input, key: Column, writers: dict[str, Writers]) -> Column:
+    if source.key and source.key.record:
+        return wire.reason("Key", key, source.key.record, writers[avro.key_subject(source.topic)], what="key")
+    if source.key:
+        return F.when(key.isNull(), "no key").when(~F.is_valid_utf8(key), "key is not UTF-8 text")
+    return F.lit(None).cast("string")

@@ -1,0 +1,116 @@
+"""Avro in the Confluent wire format, as Columns: bytes to values with a reason for each that can't be read, and values to bytes.
+
+What the values mean is in `feed_records` and `query_records`."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import cast
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro, to_avro
+from pyspark.sql.types import StructType
+
+from contracts import avro
+
+HEADER_BYTES = avro.HEADER.size
+_UNKNOWN = "sundial-unknown-schema-id={} of {}"  # what a record's unknown schema id is raised as
+_READ = "_read"  # a field that only what was read has
+
+
+@dataclass(frozen=True)
+class Writers:
+    """The schemas that the values of a subject may be written with, as known when a query was planned.
+
+    schemas: (id, Avro JSON) as the registry gave them, ascending; each is resolved to the newest version in `schemas/`.
+    refused: ids that the registry is known not to have for this subject; a value with one is not readable. Any other unknown id
+      fails the query, so that the driver asks the registry and plans it again: see `unknown_schema`. None: refuse them all.
+    """
+
+    subject: str
+    schemas: tuple[tuple[int, str], ...]
+    refused: frozenset[int] | None = frozenset()
+
+
+def decode(payload: str, record: str, writers: Writers) -> Column:
+    """The values of a binary column as structs of that record's newest contract. A struct without any value is one that could not
+    be read; `reason` gives the cause.
+
+    To be selected under a name of its own before it is taken apart, so that Spark decodes once.
+    """
+    reader = {"mode": "PERMISSIVE", "avroSchema": json.dumps(_marked(avro.latest(record)))}
+    body = F.substring(payload, HEADER_BYTES + 1, 1 << 30)
+    value = F.lit(None)
+    for schema_id, schema in writers.schemas:
+        value = F.when(_header(payload) == _header_of(schema_id), from_avro(body, schema, reader)).otherwise(value)
+    return value
+
+
+def reason(payload: str, decoded: Column, record: str, writers: Writers, what: str = "value") -> Column:
+    """Why a value that went through `decode` is none; null where it is one. `what`, "value" or "key", is for the words."""
+    known = [_header_of(schema_id) for schema_id, _ in writers.schemas]
+    return (
+        F.when(F.col(payload).isNull(), "no value (tombstone) where a record belongs" if what == "value" else f"no {what}")
+        .when(F.length(payload) <= HEADER_BYTES, f"{what} too short for the Confluent wire format")
+        .when(F.substring(payload, 1, 1) != F.lit(bytearray([avro.MAGIC])), "first byte is not the Confluent magic byte 0")
+        .when(~_header(payload).isin(known), _unknown_id(payload, writers))
+        .when(decoded[_always_there(avro.latest(record))].isNull(), f"{what} is not Avro of the schema that its header names")
+    )
+
+
+def encode(record: str, schema_id: int, version: int | None = None) -> Column:
+    """A row whose columns are named as the fields of that record's contract, in the Confluent wire format (binary).
+
+    version: of the contract, the newest if none is given; schema_id: what the registry calls it.
+    """
+    schema = avro.schema(record, version)
+    fields = F.struct(*(F.col(field["name"]) for field in schema["fields"]))
+    return F.concat(_header_of(schema_id), to_avro(fields, json.dumps(schema)))
+
+
+def row_type(session: SparkSession, record: str, version: int | None = None) -> StructType:
+    """The columns of a version of a record's contract (the newest if none is given), nullable where it allows null."""
+    schema = json.dumps(avro.schema(record, version))
+    row = session.range(0).select(from_avro(F.lit(None).cast("binary"), schema, {"mode": "FAILFAST"})).schema[0].dataType
+    return cast(StructType, row)
+
+
+def unknown_schema(error: Exception | None) -> tuple[str, int] | None:
+    """The subject and the id, if a query failed because of a schema id that it was not planned with."""
+    found = re.search(re.escape(_UNKNOWN).replace(r"\{\}", r"([\w.-]+)"), str(error))
+    return (found[2], int(found[1])) if found else None
+
+
+def _marked(schema: dict) -> dict:
+    """Bytes that are no Avro give a struct of nulls. Where every field of a contract may be null, a good value could look so as
+    well: then one field more, which the reader fills with its default, tells them apart."""
+    if _always_there(schema) != _READ:
+        return schema
+    return schema | {"fields": [*schema["fields"], {"name": _READ, "type": "boolean", "default": True}]}
+
+
+def _always_there(schema: dict) -> str:
+    """A field that is null only where decoding failed."""
+    return next((field["name"] for field in schema["fields"] if not _nullable(field["type"])), _READ)
+
+
+def _nullable(avro_type) -> bool:
+    return avro_type == "null" or (isinstance(avro_type, list) and "null" in avro_type)
+
+
+def _header(payload: str) -> Column:
+    return F.substring(payload, 1, HEADER_BYTES)
+
+
+def _header_of(schema_id: int) -> Column:
+    return F.lit(bytearray(avro.HEADER.pack(avro.MAGIC, schema_id)))
+
+
+def _unknown_id(payload: str, writers: Writers) -> Column:
+    schema_id = F.conv(F.hex(F.substring(payload, 2, 4)), 16, 10)
+    refusal = F.concat(F.lit("unknown schema id "), schema_id)
+    if writers.refused is None:
+        return refusal
+    raised = F.raise_error(F.format_string(_UNKNOWN.replace("{}", "%s"), schema_id, F.lit(writers.subject))).cast("string")
+    return F.when(schema_id.cast("long").isin(sorted(writers.refused)), refusal).otherwise(raised) if writers.refused else raised

@@ -1,0 +1,107 @@
+"""A stream's driver: one at a time, a heartbeat each second, a clean stop on request.
+
+The files in its run-state folder (see `supervision/files.py`) are the protocol between driver and supervision.
+"""
+
+import datetime as dt
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
+from supervision.files import Locked, StreamFolder, locked
+
+ALREADY_RUNNING = 75  # EX_TEMPFAIL of sysexits.h
+HEARTBEAT_SECONDS = 1.0
+
+
+class Driver:
+    """Locks the stream and gives heartbeats while the `with` block runs. A second driver exits with ALREADY_RUNNING and changes
+    nothing."""
+
+    def __init__(self, platform: Platform, of: str, stream: str, **state):
+        """`state`: further fields of the first heartbeats."""
+        self.folder = StreamFolder.of(platform.streams, of, stream)
+        self.name = self.folder.name
+        self.checkpoint = str(self.folder.checkpoint)
+        self._who = {"of": of, "stream": stream}
+        self._state = {"state": "starting", "last_error": None, "health": {}} | state
+        self._measure: Callable[[], dict] = dict
+        self._stopping = threading.Event()
+        self._ended = threading.Event()
+        self._beat = threading.Thread(target=self._beat_until_ended, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> "Driver":
+        self.folder.make()
+        self._lock = ExitStack()
+        try:
+            self._lock.enter_context(locked(self.folder.driver_lock))
+        except Locked:
+            other = self.folder.read_driver().get("pid")
+            print(f"ERROR {self.name} runs already, in process {other}", file=sys.stderr, flush=True)
+            sys.exit(ALREADY_RUNNING)
+        self.folder.write_driver(self._who | {"pid": os.getpid(), "started_at": now(), "spark_application": None})
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stopping.set())
+        self._beat.start()
+        return self
+
+    def __exit__(self, kind, error, trace) -> None:
+        if error is not None and kind is not SystemExit:
+            self.report(last_error=f"{kind.__name__}: {error}")
+        self.report(state="stopping")
+        self._ended.set()
+        self._beat.join()
+        self.folder.clear_stop()
+        self._lock.close()
+
+    def runs_as(self, spark_application: str) -> None:
+        """Records the id of this driver's Spark application."""
+        self.folder.write_driver(self.folder.read_driver() | {"spark_application": spark_application})
+
+    def report(self, **state) -> None:
+        """Changes fields of the next heartbeat."""
+        self._state |= state
+
+    def measured_by(self, measure: Callable[[], dict]) -> None:
+        """Calls `measure` before each heartbeat, in the heartbeat's thread, so also while the query hangs.
+
+        What it returns is the heartbeat's `health`; while it raises JobError, the value before stays.
+        """
+        self._measure = measure
+        self.report(health={})  # what was measured before was another query's
+
+    def wait(self, seconds: float) -> bool:
+        """Waits; true as soon as a stop is requested, by the file for it, SIGTERM or SIGINT."""
+        if self.folder.stop_requested():
+            self._stopping.set()
+        return self._stopping.wait(seconds)
+
+    def _beat_until_ended(self) -> None:
+        while True:
+            with suppress(JobError):
+                if health := self._measure():
+                    self.report(health={"measured_at": now()} | health)
+            self.folder.write_heartbeat({"at": now()} | self._state)
+            if self._ended.wait(HEARTBEAT_SECONDS):
+                self.folder.write_heartbeat({"at": now()} | self._state)
+                return
+
+
+def message_of(error: Exception | None) -> str:
+    """What a failed query says, without the plan that Spark prints after it; of a Python trace, what was raised in the end."""
+    text = str(error).partition("\n=== Streaming Query ===")[0]
+    before, trace, after = text.partition("Traceback (most recent call last):\n")
+    if not trace:
+        return text
+    raised = [line for line in after.partition("\n\n")[0].splitlines() if line and not line.startswith(" ")]
+    return f"{before.splitlines()[0].rstrip()} {raised[-1] if raised else ''}".rstrip()
+
+
+def now() -> str:
+    """This instant, ISO 8601 in UTC."""
+    return dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,110 @@
+"""How far a stream is behind its topic, measured at the broker: what came in against what went out.
+
+Spark reports a real-time query's progress only when a batch ends. But each record of the source becomes exactly one record
+of one output topic (scored or dead-letter), so the ends of the topics say at any moment how many of those that came are done.
+Archive writes dead letters too; what it added shows as soon as more has gone out than came in, and is left out from then on.
+A query that leaves records out (`--services`) can't be measured so.
+"""
+
+import time
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterable
+
+from contracts.feeds import Feed
+from jobs.backends import kafka
+from jobs.backends.settings import Platform
+from jobs.streams.checkpoint import Checkpoint
+
+MEMORY = 3600  # measurements; of a lag that began before the first of them, only that part is known
+RATE_SECONDS = 10.0
+STEADY = 5  # measurements in a row after which what went out too much is another writer's, and no record on its way
+LONGEST_GAP = 5.0  # between two measurements; over a longer one, while the broker was away, a standstill is not known
+
+
+class Behind:
+    """Lag, rates and standstill from counts of records. Pure arithmetic on a monotonic clock in seconds."""
+
+    def __init__(self):
+        self._at: deque[float] = deque(maxlen=MEMORY)
+        self._came: deque[int] = deque(maxlen=MEMORY)
+        self._counts: deque[tuple[int, int, int]] = deque(maxlen=MEMORY)
+        self._stalled = 0.0
+
+    def measured(self, at: float, came: int, done: int, dead: int) -> dict:
+        """The figures of one measurement; all counts are since the query's first record, `done` those that went out, dead ones
+        among them.
+
+        lag_records: those that came and are not done. lag_seconds: how long the oldest of them has waited at most, as the time
+        since the newest measurement at which no more had come than are done now; 0 without a lag. input_per_second,
+        dead_letters_per_second: over the last ten seconds. stalled_seconds: how long nothing was done while there was a lag.
+        """
+        lag = max(came - done, 0)
+        known = bool(self._at) and at - self._at[-1] <= LONGEST_GAP
+        if lag == 0 or (known and done > self._counts[-1][1]):
+            self._stalled = 0.0
+        elif known:
+            self._stalled += at - self._at[-1]
+        self._at.append(at)
+        self._came.append(came)
+        self._counts.append((came, done, dead))
+        first = max(bisect_right(self._at, at - RATE_SECONDS) - 1, 0)
+        seconds = at - self._at[first]
+        before = self._counts[first]
+        return {
+            "lag_records": lag,
+            "lag_seconds": round(at - self._at[max(bisect_right(self._came, done) - 1, 0)], 1) if lag else 0.0,
+            "input_per_second": round((came - before[0]) / seconds, 1) if seconds else None,
+            "dead_letters": dead,
+            "dead_letters_per_second": round((dead - before[2]) / seconds, 1) if seconds else None,
+            "stalled_seconds": round(self._stalled, 1),
+        }
+
+
+class Backlog:
+    """The backlog of one query, from just before its start. Not for threads to share."""
+
+    def __init__(self, platform: Platform, feed: Feed, checkpoint: Checkpoint):
+        self._ends = kafka.Ends(platform, [feed.topic, feed.scored_topic, feed.dead_letter_topic])
+        self._feed, self._checkpoint = feed, checkpoint
+        self._first: int | None = None  # sum of the offsets at which the query begins
+        self._before = self._ends.now()
+        self._excess: deque[int] = deque(maxlen=STEADY)
+        self._behind = Behind()
+
+    def measure(self) -> dict:
+        """See `Behind.measured`; empty while the query has not fixed where it begins. Raises JobError if the broker is silent."""
+        if self._first is None:
+            self._first = self._checkpoint.begins(self._feed.topic)
+            if self._first is None:
+                return {}
+        ends = self._ends.now()
+        scored, dead = (ends[topic] - self._before[topic] for topic in (self._feed.scored_topic, self._feed.dead_letter_topic))
+        came = ends[self._feed.topic] - self._first
+        self._excess.append(scored + dead - came)
+        if len(self._excess) == STEADY and (others := min(self._excess)) > 0:
+            self._before[self._feed.dead_letter_topic] += others
+            self._excess.clear()
+            dead -= others
+        return self._behind.measured(time.monotonic(), came, scored + dead, dead)
+
+
+class BatchesBacklog:
+    """The backlog of a query in micro-batches, by the offsets of the last batch that it committed. Not for threads to share."""
+
+    def __init__(self, platform: Platform, topics: Iterable[str], checkpoint: Checkpoint):
+        self._ends = kafka.Ends(platform, sorted(topics))
+        self._checkpoint = checkpoint
+        self._behind = Behind()
+        self._first: int | None = None
+
+    def measure(self) -> dict:
+        """See `Behind.measured`, without the dead letters, which such a query does not count; empty while it has not fixed where
+        it begins. Raises JobError if the broker is silent."""
+        done = self._checkpoint.committed()
+        if done is None:
+            return {}
+        if self._first is None:
+            self._first = done
+        figures = self._behind.measured(time.monotonic(), sum(self._ends.now().values()) - self._first, done - self._first, 0)
+        return {name: figure for name, figure in figures.items() if not name.startswith("dead_letters")}

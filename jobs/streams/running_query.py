@@ -1,0 +1,140 @@
+"""One declared query as a micro-batch query of a Spark driver: planned, watched, planned again with a new schema, stopped."""
+
+import time
+from contextlib import suppress
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+from contracts import avro
+from contracts.queries import Query
+from contracts.query_io import Input, Output
+from jobs.backends import kafka, spark
+from jobs.backends.registry import Registry
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
+from jobs.formats import query_records, wire
+from jobs.formats.wire import Writers
+from jobs.streams.checkpoint import Checkpoint
+from jobs.streams.driver import message_of, now
+from jobs.streams.lag import BatchesBacklog
+from jobs.streams.transactions import Transactions
+
+BATCH_WAIT = 10.0  # seconds that a batch which is being worked on has to end before it is interrupted
+
+
+class RunningQuery:
+    """One query, from its first plan on."""
+
+    def __init__(self, session: SparkSession, platform: Platform, registry: Registry, query: Query, checkpoint: Checkpoint):
+        self.name = query.name
+        self._session, self._platform, self._registry = session, platform, registry
+        self._declared, self._checkpoint = query, checkpoint
+        self._writers = {name: registry.writers(name) for each in query.inputs.values() for name in query_records.subjects(each)}
+        self._started_at, self._seen, self._late = now(), -1, 0
+        self._query: StreamingQuery | None = None
+        self._transactions: Transactions | None = None  # of a query that is delivered exactly once
+        self._backlog = BatchesBacklog(platform, {each.topic for each in query.inputs.values()}, self._checkpoint)
+        self._health: dict = {}
+
+    def start(self) -> None:
+        """Plan with the writers' schemas as they are known now, and go on from the checkpoint."""
+        self._started_at, self._seen = now(), -1
+        print(f"query {self.name} started at {self._started_at}", flush=True)
+        self._query = (
+            self._written(self._records().writeStream)
+            .queryName(self.name)
+            .outputMode(self._declared.mode)
+            .option("checkpointLocation", str(self._checkpoint.folder))
+            .trigger(processingTime=self._declared.trigger)
+            .start()
+        )
+
+    def look(self, ask_registry: bool) -> None:
+        """Plan again where there is a reason to. Raises JobError when the query has failed and planning again does not help."""
+        self._count_late()
+        if not self._query.isActive:
+            error = self._query.exception()
+            unknown = wire.unknown_schema(error)
+            if not unknown:
+                failure = self._transactions and self._transactions.failure
+                raise failure or JobError(f"query {self.name} failed: {message_of(error)}")
+            subject, schema_id = unknown
+            self._plan_again_with(self._writers | {subject: self._registry.learned(self._writers[subject], schema_id)})
+        elif ask_registry:
+            renewed = {name: self._registry.renewed(writers) for name, writers in self._writers.items()}
+            if renewed != self._writers:
+                self._plan_again_with(renewed)
+
+    @property
+    def state(self) -> str:
+        """`running` once it has fixed where it begins, or has looked and found nothing."""
+        return "running" if self._checkpoint.has_batches or self._query.lastProgress else "starting"
+
+    def figures(self) -> dict:
+        """For the heartbeat. late_rows: since the driver's start; other figures: of the last batch, null before the first."""
+        last = self._query.lastProgress
+        return {
+            "started_at": self._started_at,
+            "batch_id": last and last.batchId,
+            "batch_seconds": last and round(last.batchDuration / 1000, 3),
+            "watermark": last and last.eventTime.get("watermark"),
+            "state_rows": last and sum(operator.numRowsTotal for operator in last.stateOperators),
+            "late_rows": self._late,
+            **self._health,
+        }
+
+    def measured(self) -> dict:
+        """How far it is behind its topics, see `BatchesBacklog.measure`; what was measured before while the broker is silent."""
+        with suppress(JobError):
+            self._health = self._backlog.measure()
+        return self._health
+
+    def stop(self, deadline: float) -> None:
+        """Between two batches if there is a pause before the deadline (of time.monotonic); else its batch is interrupted, and
+        repeated after a restart."""
+        if self._query is None:
+            return
+        while self._query.isActive and self._query.status["isTriggerActive"] and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self._query.stop()
+        if self._transactions:
+            self._transactions.close()
+
+    def _written(self, records: DataStreamWriter) -> DataStreamWriter:
+        if not self._declared.exactly_once:
+            return records.format("kafka").options(**kafka.producer_options(self._platform, self._declared.acks))
+        self._transactions = Transactions(self._platform, self._declared, self._checkpoint)
+        return records.foreachBatch(self._transactions.write)
+
+    def _records(self) -> DataFrame:
+        session = spark.with_state(self._session.newSession())  # of its own: two queries may call their inputs alike
+        decoded = {
+            alias: query_records.decode(self._read(session, each), each, self._writers)
+            for alias, each in self._declared.inputs.items()
+        }
+        looked_up = {
+            alias: query_records.decode(kafka.read_whole(session, self._platform, each.topic), each, self._writers)
+            for alias, each in self._declared.looked_up.items()
+        }
+        in_avro = [each for each in self._declared.outputs if each.encoding == "avro"]
+        return query_records.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in in_avro}, looked_up)
+
+    def _schema_id(self, output: Output) -> int:
+        return self._registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))
+
+    def _read(self, session: SparkSession, source: Input) -> DataFrame:
+        most = self._declared.most_per_batch
+        return kafka.read_stream(session, self._platform, source.topic, source.begin, most, headers=True)
+
+    def _plan_again_with(self, writers: dict[str, Writers]) -> None:
+        print(f"query {self.name}: planning again", flush=True)
+        self.stop(time.monotonic() + BATCH_WAIT)
+        self._writers = writers
+        self.start()
+
+    def _count_late(self) -> None:
+        for progress in self._query.recentProgress:
+            if progress.batchId > self._seen:
+                self._seen = progress.batchId
+                self._late += sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)

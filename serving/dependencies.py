@@ -1,0 +1,49 @@
+"""What the routes depend on: the state, and the feed and service of a request, checked against what is declared or known."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request
+
+from contracts.feeds import Feed
+from serving import models
+from serving.problems import ProblemError
+from serving.state import State
+
+Responses = dict[int | str, dict[str, Any]]
+PROBLEM: dict[str, Any] = {
+    "model": models.Problem,
+    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
+INVALID: Responses = {422: PROBLEM | {"description": "A parameter is not valid."}}
+REFUSED: Responses = {404: PROBLEM | {"description": "No such feed or service."}, **INVALID}
+
+
+def current_state(request: Request) -> State:
+    return request.app.state.sundial
+
+
+CurrentState = Annotated[State, Depends(current_state)]
+
+
+def declared_feed(feed: str, state: CurrentState) -> Feed:
+    """The declared feed of that name."""
+    if feed not in state.feeds:
+        known = ", ".join(state.feeds)
+        remedy = f"Ask for one of: {known}. A feed is declared by a file under schemas/feeds/."
+        raise ProblemError(404, "unknown-feed", "No such feed", f"No feed {feed[:80]!r} is declared.", remedy)
+    return state.feeds[feed]
+
+
+DeclaredFeed = Annotated[Feed, Depends(declared_feed)]
+Limit = Annotated[int, Query(ge=1, le=500, description="At most so many.")]
+
+
+def known_service(state: State, feed: Feed, service: str) -> str:
+    """The service, if live readings or the baseline in force know it."""
+    if service not in state.services(feed):
+        detail = f"Feed {feed.name} knows no service {service[:80]!r}."
+        remedy = (
+            f"GET /api/feeds/{feed.name}/services lists the known ones; a service is known once it was scored or has a baseline."
+        )
+        raise ProblemError(404, "unknown-service", "No such service", detail, remedy)
+    return service

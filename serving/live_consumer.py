@@ -1,0 +1,241 @@
+"""The derived topics, followed: one thread that reads `<feed>.scored` and `<feed>.anomalies` of every feed into memory.
+
+Partitions are assigned, never subscribed, and no offset is committed: each process reads for itself from about an hour back.
+Brokers that are down, topics that do not exist yet and records that do not decode are states to be shown, not reasons to stop.
+"""
+
+import logging
+import math
+import re
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from contracts.feeds import Feed
+from serving import series
+from serving.decoder import Decoder, RegistryUnavailable, Undecodable
+from serving.events import ANOMALY, SCORED, Event, Events
+from serving.memory import Anomaly, Memory, Reading
+
+log = logging.getLogger("serving.live_consumer")
+librdkafka_log = logging.getLogger("serving.librdkafka")
+librdkafka_log.setLevel(logging.CRITICAL)  # it repeats itself at every attempt to connect; what matters arrives by error_cb
+
+BATCH = 2000  # records per turn
+DISCOVER_SECONDS = 5.0  # how often topics and brokers are looked for
+INTERVALS_BACK = 360  # a feed of long intervals is read back at least this many of them
+
+
+@dataclass
+class Status:
+    """What /health shows of the consumer. Written by its thread only; single fields, so readers need no lock."""
+
+    broker: Literal["connecting", "connected", "unreachable"] = "connecting"
+    broker_error: str | None = None
+    registry_error: str | None = None
+    records: int = 0
+    undecodable: int = 0
+    last_undecodable: str | None = None
+    missing_topics: list[str] = field(default_factory=list)
+    caught_up: bool = False
+
+
+class LiveConsumer:
+    """Follows the topics of `feeds` into `memory`, and publishes what is new to `events`. `kafka`: a client's basic options."""
+
+    def __init__(
+        self,
+        kafka: dict[str, str],
+        feeds: dict[str, Feed],
+        memory: Memory,
+        events: Events,
+        decoder: Decoder,
+        lookback_seconds: int,
+    ):
+        self.status = Status()
+        self._memory, self._events, self._decoder = memory, events, decoder
+        self._lookback = lookback_seconds
+        self._topics = {feed.scored_topic: (feed, "scored") for feed in feeds.values()}
+        self._topics |= {feed.anomalies_topic: (feed, "anomaly") for feed in feeds.values()}
+        self._assigned: dict[tuple[str, int], str] = {}
+        self._at_end: set[tuple[str, int]] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="live", daemon=True)
+        common: dict[str, Any] = {**kafka, "reconnect.backoff.max.ms": 2000, "logger": librdkafka_log}
+        self._admin = AdminClient(common)
+        self._consumer = Consumer(
+            {
+                **common,
+                "group.id": "sundial-serving",  # librdkafka wants a name; nothing is ever committed under it
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "enable.partition.eof": True,
+                "fetch.queue.backoff.ms": 5,
+                "error_cb": self._on_error,
+            }
+        )
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        discovered = float("-inf")
+        while not self._stop.is_set():
+            try:
+                if time.monotonic() - discovered >= DISCOVER_SECONDS:
+                    self._discover()
+                    discovered = time.monotonic()
+                self._turn()
+            except KafkaException as error:
+                self._broker_down(error.args[0].str())
+                discovered = time.monotonic()
+                self._stop.wait(0.5)
+        self._consumer.close()
+
+    def _discover(self) -> None:
+        """Assigns the partitions that came to exist since, each from the start of the time looked back on; drops those gone."""
+        there = self._partitions()
+        self.status.broker, self.status.broker_error = "connected", None
+        self.status.missing_topics = sorted(set(self._topics) - {topic for topic, _ in there})
+        gone = {each for each, identity in self._assigned.items() if there.get(each) != identity}
+        if gone:
+            self._consumer.incremental_unassign([TopicPartition(*each) for each in gone])
+            self._at_end -= gone
+            self._assigned = {each: identity for each, identity in self._assigned.items() if each not in gone}
+        new = there.keys() - self._assigned.keys()
+        if new:
+            self._consumer.incremental_assign(self._starts(new))
+            self._assigned = there
+        self.status.caught_up = self._at_end >= self._assigned.keys()
+
+    def _partitions(self) -> dict[tuple[str, int], str]:
+        """The partitions there are, each with its topic's id: a topic deleted and created again has another, and starts over."""
+        there = {}
+        for topic, answer in self._admin.describe_topics(TopicCollection(list(self._topics)), request_timeout=3).items():
+            try:
+                described = answer.result()
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+                continue
+            there |= {(topic, partition.id): str(described.topic_id) for partition in described.partitions}
+        return there
+
+    def _starts(self, partitions: set[tuple[str, int]]) -> list[TopicPartition]:
+        """Where to begin: the first offset written within the time looked back on; a partition without one, at its end.
+
+        The ends are asked for first, so that nothing written between the two questions is left out.
+        """
+        ends = {each: self._consumer.get_watermark_offsets(TopicPartition(*each), timeout=10)[1] for each in partitions}
+        now = time.time()
+        times = [TopicPartition(topic, number, int((now - self._seconds_back(topic)) * 1000)) for topic, number in partitions]
+        starts = self._consumer.offsets_for_times(times, timeout=10)
+        for each in starts:
+            if each.error is not None:
+                raise KafkaException(each.error)
+            if each.offset < 0:
+                each.offset = ends[(each.topic, each.partition)]
+        return starts
+
+    def _seconds_back(self, topic: str) -> int:
+        feed, _ = self._topics[topic]
+        return max(self._lookback, INTERVALS_BACK * feed.interval_seconds)
+
+    def _turn(self) -> None:
+        """Waits for a record, then takes whatever else is there: a lone record is shown at once, a flood in large gulps."""
+        first = self._consumer.poll(0.5)
+        if first is None:
+            return
+        events = []
+        for message in (first, *self._consumer.consume(BATCH, timeout=0)):
+            event = self._take(message)
+            if event is not None:
+                events.append(event)
+        self._events.publish(events)
+
+    def _take(self, message: Message) -> Event | None:
+        place = (message.topic(), message.partition())
+        if message.error() is not None:
+            if message.error().code() == KafkaError._PARTITION_EOF:
+                self._at_end.add(place)
+                self.status.caught_up = self._at_end >= self._assigned.keys()
+            else:
+                log.warning("%s: %s", message.topic(), message.error().str())
+            return None
+        feed, record = self._topics[message.topic()]
+        try:
+            if message.value() is None:
+                self._forget(feed, record, message.key())
+                return None
+            return self._keep(feed, record, self._decoded(message, record))
+        except Undecodable as error:
+            self._count(message, str(error))
+        finally:
+            self.status.records += 1  # only now: who sees it counted finds it in memory
+        return None
+
+    def _decoded(self, message: Message, record: str) -> dict:
+        """Waits for a registry that is down: the record may well be fine."""
+        while True:
+            try:
+                decoded = self._decoder.decode(message.value(), record)
+                self.status.registry_error = None
+                return decoded
+            except RegistryUnavailable as error:
+                if self.status.registry_error is None:
+                    log.warning("schema registry: %s; trying again", error)
+                self.status.registry_error = str(error)
+                if self._stop.wait(1):
+                    raise Undecodable("stopped before the registry answered") from error
+
+    def _keep(self, feed: Feed, record: str, row: dict) -> Event:
+        _check(row)
+        at, service = round(row["Timestamp"].timestamp() * 1000), row["ServiceName"]
+        common = (at, row["Value"], row["Expected"], row["Spread"], row["PredictedPct"])
+        if record == "scored":
+            reading = Reading(*common, row["Anomalous"], row["BaselineVersion"])
+            self._memory.put_reading(feed.name, service, reading)
+            return Event(SCORED, feed.name, service, reading)
+        anomaly = Anomaly(service, *common, row["BaselineVersion"])
+        self._memory.put_anomaly(feed.name, anomaly)
+        return Event(ANOMALY, feed.name, service, anomaly)
+
+    def _forget(self, feed: Feed, record: str, key: bytes | None) -> None:
+        """A record without value deletes its key, `<ServiceName>|<epoch milliseconds>`."""
+        named = re.fullmatch(r"(.+)\|(-?[0-9]{1,19})", (key or b"").decode(errors="replace"), re.DOTALL)
+        if named is None:
+            raise Undecodable(f"deletes the key {(key or b'')[:100]!r}, which is not <ServiceName>|<epoch milliseconds>")
+        forget = self._memory.forget_reading if record == "scored" else self._memory.forget_anomaly
+        forget(feed.name, named[1], int(named[2]))
+
+    def _count(self, message: Message, reason: str) -> None:
+        self.status.undecodable += 1
+        self.status.last_undecodable = f"{message.topic()}-{message.partition()}-{message.offset()}: {reason}"
+        if self.status.undecodable <= 10 or self.status.undecodable % 1000 == 0:
+            log.warning("undecodable record %s (%d so far)", self.status.last_undecodable, self.status.undecodable)
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self._broker_down(error.str())
+
+    def _broker_down(self, reason: str) -> None:
+        if self.status.broker != "unreachable":
+            log.warning("broker unreachable: %s; trying again", reason)
+        self.status.broker, self.status.broker_error = "unreachable", reason
+
+
+def _check(row: dict) -> None:
+    """Raises Undecodable where the API could not show the record: JSON has no NaN, and a time zone no day before the first."""
+    for name in ("Expected", "Spread", "PredictedPct"):
+        if row[name] is not None and not math.isfinite(row[name]):
+            raise Undecodable(f"{name} is {row[name]}")
+    if not series.FIRST <= row["Timestamp"] <= series.LAST:
+        raise Undecodable(f"Timestamp is {row['Timestamp']}, which is not between {series.FIRST:%Y} and {series.LAST:%Y}")

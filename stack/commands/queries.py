@@ -1,0 +1,72 @@
+"""`sundial queries`: the declared stream queries, by the application that runs them."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from stack.commands.console import console, failures_reported, progress
+from stack.errors import StackError
+from stack.parts import applications, batch_run, query_table
+
+app = typer.Typer(no_args_is_help=True, help="The declared stream queries, by the application that runs them.")
+Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="As `sundial queries list` shows it.")]
+
+
+@app.command("list")
+def list_(context: typer.Context) -> None:
+    """Every declared query, its application and how that is, what it reads, writes and promises."""
+    with failures_reported():
+        table = Table("query", "application", "state", "reads", "writes", "delivery", box=None)
+        for row in applications.listed(context.obj):
+            table.add_row(*row)
+        console.print(table, soft_wrap=True)
+
+
+@app.command()
+def start(context: typer.Context, application: Application) -> None:
+    """Have Airflow run an application of queries, and wait until it runs."""
+    with failures_reported():
+        applications.start(context.obj, application, progress())
+        console.print(f"{application} runs. See: sundial status, sundial logs {application}.queries", soft_wrap=True)
+
+
+@app.command()
+def stop(context: typer.Context, application: Application) -> None:
+    """Stop an application of queries between two batches; once started again, it goes on where it was."""
+    with failures_reported():
+        applications.stop(context.obj, application, progress())
+        console.print(f"{application} does not run.")
+
+
+@app.command()
+def repair(
+    context: typer.Context, query: Annotated[str, typer.Argument(metavar="QUERY", help="One of metric summaries.")]
+) -> None:
+    """Count in the metric events that came too late for a query, as Airflow does each hour from then on."""
+    with failures_reported():
+        dag = f"repair_summaries.{query}"
+        if dag not in applications.repairs():
+            known = ", ".join(each.split(".")[1] for each in applications.repairs())
+            raise StackError(f"nothing repairs query {query!r}", remedy=f"one of: {known}")
+        for line in batch_run.run(context.obj, dag, "repair_summaries", {}, progress()):
+            console.print(line, soft_wrap=True, markup=False)
+
+
+@app.command()
+def table(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="As `sundial queries list` shows it.")],
+    until: Annotated[
+        str | None, typer.Option(metavar="PARTITION:OFFSET,…", help="Before these offsets of the topic that it reads.")
+    ] = None,
+    at: Annotated[str | None, typer.Option(metavar="TIME", help="Before that moment, in ISO 8601, UTC unless it says.")] = None,
+) -> None:
+    """What the tables hold that a query writes, or held at a past offset: the query, run as a batch over its topics up to there.
+
+    A line of JSON for each key that is there: topic, key, value. The query need not run.
+    """
+    given = {"--until": until, "--at": at}
+    with failures_reported():
+        options = [word for option, value in given.items() if value is not None for word in (option, value)]
+        typer.echo(query_table.printed(context.obj, query, *options), nl=False)

@@ -1,0 +1,63 @@
+"""`sundial status`: what runs, how it is, and where its log is."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from stack.commands.console import console, failures_reported
+from stack.errors import first_line
+
+STALLED = 10.0  # seconds in which nothing was done of what waits; a restart is not one
+PROMOTION = {"as of": "as_of", "since": "at", "by": "by", "because": "reason"}  # what `status` says of a baseline
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for scripts.")]
+
+
+def status(context: typer.Context, as_json: AsJson = False) -> None:
+    """Every process and stream with its health and log, and the baseline in force. Exits 1 if something is not healthy."""
+    from stack.parts import status as parts
+
+    with failures_reported():
+        report = parts.report(context.obj)
+    if as_json:
+        console.print_json(json.dumps(report))
+    else:
+        print_status(report)
+    ill = [row for row in report["processes"] if row["state"] != "healthy"]
+    ill += [row for row in report["streams"] if row["state"] in ("dead", "stale") or row["stalled_seconds"] > STALLED]
+    raise typer.Exit(1 if ill else 0)
+
+
+def short(path: str, report: dict) -> str:
+    """A path as seen from the stack's folder."""
+    return str(Path(path).relative_to(report["home"]))
+
+
+def print_status(report: dict) -> None:
+    console.print(f"{report['home']}: dashboard {report['dashboard']}, Airflow {report['airflow']}", soft_wrap=True)
+    colours = {"healthy": "green", "running": "green", "stopped": "dim"}
+    table = Table("process", "state", "pid", "port", "uptime", "log", box=None)
+    for row in report["processes"]:
+        uptime = "" if row["uptime_seconds"] is None else f"{row['uptime_seconds']} s"
+        state = f"[{colours.get(row['state'], 'red')}]{row['state']}[/]"
+        table.add_row(row["name"], state, str(row["pid"] or ""), str(row["port"] or ""), uptime, short(row["log"], report))
+    console.print(table, soft_wrap=True)
+    if report["streams"]:
+        table = Table("stream", "state", "pid", "baseline", "heartbeat", "lag", "last error", "log", box=None)
+        for row in report["streams"]:
+            colour = colours.get(row["state"], "red")
+            age = "" if row["heartbeat_age_seconds"] is None else f"{row['heartbeat_age_seconds']} s ago"
+            lag = None if row["lag_records"] is None else f"{row['lag_records']:,}"
+            if row["stalled_seconds"] > STALLED:
+                lag = f"{lag}, none done for {row['stalled_seconds']:.0f} s"
+            version = "none" if row["baseline_version"] == -1 else row["baseline_version"]
+            error = escape(first_line(row["last_error"] or ""))
+            values = [row["pid"] or "", version, age, lag, error, short(row["log"], report)]
+            table.add_row(row["name"], f"[{colour}]{row['state']}[/]", *("" if value is None else str(value) for value in values))
+        console.print(table, soft_wrap=True)
+    for name, baseline in report["baselines"].items():
+        words = " ".join(f"{word} {baseline['promotion'].get(key)}" for word, key in PROMOTION.items())
+        console.print(f"baseline {name}: version {baseline['version']} {words}", soft_wrap=True)

@@ -1,0 +1,202 @@
+"""One embedded stack on this machine: its folder, its ports, its generated secrets, and the environment of its processes."""
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fcntl import LOCK_EX, LOCK_NB, flock
+from functools import cached_property
+from pathlib import Path
+
+from stack.errors import StackError
+from stack.install import class_archive
+
+ROOT = Path(__file__).resolve().parent.parent
+JARS = ROOT / ".jars"
+CLASSES = ROOT / ".classes"
+HOST = "127.0.0.1"
+DEFAULT_BASE = 18000
+UNASSIGNED = range(20_000, 32_768)  # Linux gives out those above by itself (net.ipv4.ip_local_port_range)
+SPARK_POOL = "spark"
+PORTS = ("serving", "airflow", "kafka", "controller", "registry")  # in order: base + 0, + 1, ...
+MOST_BROKERS = 9
+COPIES = 3  # of each record, where there are as many brokers
+INHERITED = ("SUNDIAL_ALERT_WEBHOOK",)  # what the person who starts a stack may say
+MARK = "SUNDIAL_STACK"  # in the environment of each process that a stack starts, and of nothing else
+
+
+def default_path() -> Path:
+    return Path(os.environ.get("SUNDIAL_HOME") or ROOT / ".stack").resolve()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports without a listener, bound together while choosing, so that they differ.
+
+    Not of those that the system gives to outgoing connections and to listeners without a port of their own: a broker that is away
+    would find its port taken when it comes back, and a client that still calls it would reach a stranger.
+    """
+    with contextlib.ExitStack() as bound:
+        found = []
+        for port in secrets.SystemRandom().sample(UNASSIGNED, len(UNASSIGNED)):
+            if len(found) == count:
+                break
+            with contextlib.suppress(OSError):
+                bound.enter_context(socket.socket()).bind((HOST, port))
+                found.append(port)
+        return found
+
+
+def numbered(name: str, broker: int) -> str:
+    """What belongs to one of several brokers; the first one's bears no number."""
+    return name if broker == 1 else f"{name}-{broker}"
+
+
+def port_names(brokers: int) -> tuple[str, ...]:
+    return PORTS + tuple(numbered(name, broker) for broker in range(2, brokers + 1) for name in ("kafka", "controller"))
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a file that only its owner can read."""
+    file.touch(mode=0o600)
+    file.write_text(text)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One stack. Two with different folders and ports share nothing."""
+
+    path: Path
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    @property
+    def runs(self) -> Path:
+        return self.path / "run"
+
+    @property
+    def streams(self) -> Path:
+        return self.path / "streams"
+
+    @property
+    def lake(self) -> Path:
+        return self.path / "lake"
+
+    def exists(self) -> bool:
+        return (self.path / "ports.json").exists()
+
+    def make(self, base: int | None = None, brokers: int | None = None) -> "Instance":
+        """Create the folder, its ports (`base` 0: any free ones) and its secrets; what exists is kept. One broker by default."""
+        for folder in (self.path, self.logs, self.runs, self.streams, self.lake):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.path.chmod(0o700)
+        has = len(self.brokers) if self.exists() else None
+        if has and brokers and brokers != has:
+            what = f"the stack in {self.path} was made with {has} Kafka {'broker' if has == 1 else 'brokers'}, not {brokers}"
+            raise StackError(what, remedy="sundial clean deletes it with its data; or name another with --home")
+        if base is not None or not has:
+            self._choose_ports(DEFAULT_BASE if base is None else base, port_names(has or brokers or 1))
+        self._make_secrets()
+        return self
+
+    def _choose_ports(self, base: int, names: tuple[str, ...]) -> None:
+        if base and not 1024 <= base <= 65535 - len(names):
+            raise StackError(f"--port-base {base} is out of range", remedy=f"choose 0 or 1024 to {65535 - len(names)}")
+        numbers = range(base, base + len(names)) if base else self._kept_or_free(len(names))
+        (self.path / "ports.json").write_text(json.dumps(dict(zip(names, numbers, strict=True)), indent=1))
+        self.__dict__.pop("ports", None)
+
+    def _kept_or_free(self, count: int) -> list[int]:
+        """Free ports once chosen stay, so that addresses survive a restart."""
+        kept = self.ports if self.exists() else {}
+        if kept and kept["serving"] != DEFAULT_BASE:
+            return list(kept.values())
+        return free_ports(count)
+
+    def _make_secrets(self) -> None:
+        file = self.path / "secrets.json"
+        if file.exists():
+            return
+        values = {name: secrets.token_urlsafe(64) for name in ("jwt", "api")}
+        values["password"] = secrets.token_urlsafe(12)
+        write_private(file, json.dumps(values))
+
+    @cached_property
+    def ports(self) -> dict[str, int]:
+        file = self.path / "ports.json"
+        if not file.exists():
+            raise StackError(f"no stack in {self.path}", remedy="start one: sundial up, or name another with --home")
+        return json.loads(file.read_text())
+
+    @cached_property
+    def secrets(self) -> dict[str, str]:
+        return json.loads((self.path / "secrets.json").read_text())
+
+    @property
+    def brokers(self) -> range:
+        """The numbers of the Kafka brokers, from 1."""
+        return range(1, 1 + sum(name.startswith("kafka") for name in self.ports))
+
+    @property
+    def replication(self) -> int:
+        """How many brokers keep each record."""
+        return min(COPIES, len(self.brokers))
+
+    @property
+    def kafka(self) -> str:
+        return ",".join(f"{HOST}:{self.ports[numbered('kafka', broker)]}" for broker in self.brokers)
+
+    @property
+    def registry(self) -> str:
+        return f"http://{HOST}:{self.ports['registry']}/apis/ccompat/v7"
+
+    @property
+    def api(self) -> str:
+        return f"http://{HOST}:{self.ports['serving']}"
+
+    @property
+    def airflow(self) -> str:
+        return f"http://{HOST}:{self.ports['airflow']}"
+
+    def environment(self) -> dict[str, str]:
+        """The variables by which every part finds the platform."""
+        return {
+            "SUNDIAL_KAFKA": self.kafka,
+            "SUNDIAL_REGISTRY": self.registry,
+            "SUNDIAL_LAKE": str(self.lake),
+            "SUNDIAL_STREAMS": str(self.streams),
+            "SUNDIAL_JARS": str(JARS / "spark"),
+            "SUNDIAL_JAVA_OPTIONS": class_archive.java_options(CLASSES / "spark.jsa"),
+            # Batch jobs of this size are over before the optimizing compiler pays; a stream lives long and gets it.
+            "SUNDIAL_BATCH_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "SUNDIAL_SPARK_POOL": SPARK_POOL,
+            "SUNDIAL_API": self.api,
+            "SUNDIAL_HOME": str(self.path),
+        }
+
+    def process_environment(self) -> dict[str, str]:
+        """The whole environment of a process of this stack: the caller's, without what belongs to another stack or Airflow."""
+        foreign = ("SUNDIAL_", "AIRFLOW_", "_AIRFLOW_")
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(foreign) or k in INHERITED}
+        path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        # SPT_NOENV: a process that changes its title (Airflow's do) would otherwise write over its environment, and the mark.
+        own = {"SPT_NOENV": "1", "PATH": path, "VIRTUAL_ENV": sys.prefix, "SPARK_LOCAL_IP": HOST, MARK: str(self.path)}
+        return inherited | own | self.environment()
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Held while starting or stopping, so that two commands at once do not trip over each other."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / "lock").open("w") as file:
+            try:
+                flock(file, LOCK_EX | LOCK_NB)
+            except BlockingIOError:
+                raise StackError(
+                    f"another command is starting or stopping the stack in {self.path}", remedy="wait for it"
+                ) from None
+            yield

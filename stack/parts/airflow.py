@@ -1,0 +1,127 @@
+"""Airflow of the embedded stack, one process per component, each started, watched and stopped on its own.
+
+`airflow standalone` is not used: it leaves children behind when it is stopped. Components run without the log servers that
+would listen on every interface of the machine; the API server reads task logs from the disk that all components share.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import httpx
+
+from stack.errors import StackError, tail
+from stack.install import java
+from stack.instance import HOST, ROOT, Instance, write_private
+from stack.parts import process
+
+USER = "admin"
+MASTER = "SUNDIAL_SPARK_MASTER"  # where jobs run instead, e.g. spark://head:7077
+SPARK_CORES = 4  # a stream in real-time mode keeps a task for each partition resident, and needs one core more
+COMPONENTS = {
+    "airflow-api-server": ["api-server"],
+    "airflow-scheduler": ["scheduler", "--skip-serve-logs"],
+    "airflow-dag-processor": ["dag-processor"],
+    "airflow-triggerer": ["triggerer", "--skip-serve-logs"],
+}
+REPORTED = {"airflow-scheduler": "scheduler", "airflow-dag-processor": "dag_processor", "airflow-triggerer": "triggerer"}
+
+
+def folder(instance: Instance) -> Path:
+    return instance.path / "airflow"
+
+
+def environment(instance: Instance) -> dict[str, str]:
+    """Airflow's configuration; the command-line tool `airflow` works with it too (see `sundial env --airflow`)."""
+    settings = {
+        "CORE__DAGS_FOLDER": ROOT / "dags",
+        "CORE__EXECUTOR": "LocalExecutor",
+        "CORE__PARALLELISM": 4,
+        "CORE__LOAD_EXAMPLES": False,
+        "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
+        "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": folder(instance) / "passwords.json",
+        "CORE__EXECUTION_API_SERVER_URL": f"{instance.airflow}/execution/",
+        "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{folder(instance) / 'airflow.db'}",
+        "API__HOST": HOST,
+        "API__PORT": instance.ports["airflow"],
+        "API__BASE_URL": instance.airflow,
+        "API__WORKERS": 1,
+        "API__SECRET_KEY": instance.secrets["api"],
+        "API_AUTH__JWT_SECRET": instance.secrets["jwt"],
+        # A changed DAG file is parsed at once. All of them each half minute, as is the default, keep a third of a core busy.
+        "DAG_PROCESSOR__REFRESH_INTERVAL": 30,
+        "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": 120,
+        # How soon what was killed is noticed: defaults suit a cluster of many hosts, these one machine.
+        "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": 30,
+        "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": 60,
+        "TRIGGERER__JOB_HEARTBEAT_SEC": 2,
+        "TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": 8,
+        "WORKERS__MIN_HEARTBEAT_INTERVAL": 1,
+        "LOGGING__BASE_LOG_FOLDER": folder(instance) / "logs",
+    }
+    return {
+        "AIRFLOW_HOME": str(folder(instance)),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": os.environ.get(MASTER, f"local[{SPARK_CORES}]")}),
+        **{f"AIRFLOW__{key}": str(value) for key, value in settings.items()},
+    }
+
+
+def process_environment(instance: Instance) -> dict[str, str]:
+    java_home = str(java.check())
+    return {**instance.process_environment(), **environment(instance), "JAVA_HOME": java_home}
+
+
+def part(instance: Instance, name: str, variables: dict[str, str]) -> process.Part:
+    return process.Part(
+        name=name,
+        command=[sys.executable, "-m", "airflow", *COMPONENTS[name]],
+        environment=variables,
+        healthy=lambda: healthy(instance, name),
+        port=instance.ports["airflow"] if name == "airflow-api-server" else None,
+        timeout=180,
+        folder=folder(instance),
+    )
+
+
+def health(instance: Instance) -> dict[str, str]:
+    """What the API server says about each component: healthy, unhealthy; nothing while it does not answer."""
+    try:
+        answer = httpx.get(f"{instance.airflow}/api/v2/monitor/health", timeout=5)
+        return {name: each["status"] for name, each in answer.json().items()} if answer.is_success else {}
+    except (httpx.TransportError, ValueError):
+        return {}
+
+
+def healthy(instance: Instance, name: str) -> bool:
+    report = health(instance)
+    return bool(report) if name == "airflow-api-server" else report.get(REPORTED[name]) == "healthy"
+
+
+def prepare(instance: Instance, variables: dict[str, str]) -> None:
+    """Write the password file and bring the database to this version's schema, once per version."""
+    folder(instance).mkdir(exist_ok=True)
+    write_private(folder(instance) / "passwords.json", json.dumps({USER: instance.secrets["password"]}))
+    stamp, current = folder(instance) / "migrated", version("apache-airflow")
+    if stamp.exists() and stamp.read_text() == current:
+        return
+    log = process.log_file(instance, "airflow-migrate")
+    with log.open("ab") as out:
+        migrate = [sys.executable, "-m", "airflow", "db", "migrate"]
+        done = subprocess.run(migrate, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+    if done.returncode:
+        raise StackError(f"airflow db migrate failed:\n{tail(log)}", log=log, remedy="sundial clean, then sundial up")
+    stamp.write_text(current)
+
+
+def start(instance: Instance) -> None:
+    """Start the components that do not run and wait until all are healthy."""
+    variables = process_environment(instance)
+    prepare(instance, variables)
+    parts = [part(instance, name, variables) for name in COMPONENTS]
+    for each in parts:
+        process.start(instance, each)
+    for each in parts:
+        process.wait(instance, each)

@@ -1,0 +1,171 @@
+"""Airflow's REST API, as far as the main job needs it: unpause a DAG, start a run, watch it."""
+
+import datetime as dt
+import time
+from pathlib import Path
+
+import httpx
+from tenacity import RetryCallState, retry, retry_if_result, stop_after_attempt, wait_fixed
+
+from stack.errors import StackError, tail
+from stack.instance import Instance
+from stack.parts import airflow
+from stack.parts.process import log_file
+
+ENDED = {"success", "failed"}
+ACTIVE = ("queued", "running")
+PARSED_WITHIN = 60.0  # seconds until the DAG processor must know a DAG
+SCHEDULED_WITHIN = 300.0  # seconds until the scheduler must have made a run that is due
+
+
+def _busy(answer: httpx.Response) -> bool:
+    """SQLite, whose one writer is another component just now: the request was rolled back."""
+    return answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR and "Database error" in answer.text
+
+
+def _last(state: RetryCallState) -> httpx.Response:
+    return state.outcome.result()
+
+
+class AirflowApi:
+    """A session with the stack's own Airflow, logged in as its user. Raises StackError where none answers."""
+
+    def __init__(self, instance: Instance):
+        self.instance, address = instance, instance.airflow
+        login = {"username": airflow.USER, "password": instance.secrets["password"]}
+        try:
+            token = httpx.post(f"{address}/auth/token", json=login, timeout=30)
+            token.raise_for_status()
+        except httpx.HTTPError as error:
+            what = f"no Airflow answers at {address}: {error}"
+            raise StackError(what, remedy="sundial status shows what runs, sundial up starts what does not") from error
+        headers = {"Authorization": f"Bearer {token.json()['access_token']}"}
+        self.client = httpx.Client(base_url=f"{instance.airflow}/api/v2/", headers=headers, timeout=30)
+
+    def call(self, method: str, path: str, **more) -> dict:
+        answer = self._answer(method, path, **more)
+        if answer.is_error:
+            what = f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:300]}"
+            raise StackError(what, log=log_file(self.instance, "airflow-api-server"), remedy="see the log")
+        return answer.json()
+
+    @retry(retry=retry_if_result(_busy), stop=stop_after_attempt(10), wait=wait_fixed(1), retry_error_callback=_last)
+    def _answer(self, method: str, path: str, **more) -> httpx.Response:
+        return self.client.request(method, path, **more)
+
+    def make_pool(self, name: str, slots: int, description: str) -> None:
+        """The pool, where there is none of that name; one that is there keeps the size that someone set."""
+        if self.client.get(f"pools/{name}").status_code == httpx.codes.NOT_FOUND:
+            self.call("POST", "pools", json={"name": name, "slots": slots, "description": description})
+
+    def unpause(self, dag: str) -> None:
+        """Wait until Airflow knows the DAG, then let its schedule run. Raises StackError with the DAG files' import errors."""
+        self._await_known(dag)
+        self._set_paused(dag, False)
+
+    def start(self, dag: str) -> str:
+        """Unpause the DAG. Returns the id of the run that follows: the active one, the one that is due, or else a new one.
+
+        A DAG that is unpaused for the first time is due: the scheduler makes a run by itself, sooner or later, and a second run
+        would do the work twice. Airflow creates a run and moves `next_dagrun_run_after` on in one transaction. So one look at
+        that, before anything else, decides whether a run is still to come.
+        """
+        self._await_known(dag)
+        due = self.call("GET", f"dags/{dag}")["next_dagrun_run_after"]
+        self._set_paused(dag, False)
+        if due is None or dt.datetime.fromisoformat(due) > dt.datetime.now(dt.UTC):
+            return self._newest(dag, state=ACTIVE) or self.trigger(dag, {})
+        deadline = time.monotonic() + SCHEDULED_WITHIN
+        scheduled = {"run_type": "scheduled", "run_after_gte": due}
+        while not (run := self._newest(dag, **scheduled) or self._newest(dag, state=ACTIVE)):
+            if time.monotonic() > deadline:
+                what = f"{dag} is due since {due}, but the scheduler has made no run in {SCHEDULED_WITHIN:.0f} s"
+                raise StackError(what, log=log_file(self.instance, "airflow-scheduler"), remedy="see the log")
+            time.sleep(0.5)
+        return run
+
+    def _await_known(self, dag: str) -> None:
+        deadline, parse_requested = time.monotonic() + PARSED_WITHIN, False
+        while self.client.get(f"dags/{dag}").status_code == httpx.codes.NOT_FOUND:
+            parse_requested = parse_requested or self._request_parse(dag)
+            broken = self.call("GET", "importErrors")["import_errors"]
+            if broken or time.monotonic() > deadline:
+                reasons = "\n".join(f"{each['filename']}: {each['stack_trace'].strip().splitlines()[-1]}" for each in broken)
+                what = f"Airflow does not know the DAG {dag}\n{reasons}".strip()
+                remedy = "correct what is named; Airflow sees a correction within two minutes"
+                raise StackError(what, log=log_file(self.instance, "airflow-dag-processor"), remedy=remedy)
+            time.sleep(0.5)
+
+    def _request_parse(self, dag: str) -> bool:
+        """Have the file that holds the DAG's siblings (`<kind>.<name>`) parsed at once: what the DAG is of may be declared since.
+
+        False where Airflow knows no sibling, as right after its start.
+        """
+        siblings = self.call("GET", "dags", params={"dag_id_pattern": f"{dag.partition('.')[0]}.", "limit": 1})["dags"]
+        return bool(siblings) and all(self.client.put(f"parseDagFile/{each['file_token']}").is_success for each in siblings)
+
+    def pause(self, dag: str) -> None:
+        """Let no further run begin by itself."""
+        self._set_paused(dag, True)
+
+    def end_active(self, dag: str) -> None:
+        """Mark the DAG's active run as successful, if it has one: what its tasks supervise then stops."""
+        if run := self._newest(dag, state=ACTIVE):
+            self.call("PATCH", f"dags/{dag}/dagRuns/{run}", params={"update_mask": "state"}, json={"state": "success"})
+
+    def _set_paused(self, dag: str, paused: bool) -> None:
+        self.call("PATCH", f"dags/{dag}", params={"update_mask": "is_paused"}, json={"is_paused": paused})
+
+    def trigger(self, dag: str, conf: dict) -> str:
+        """The id of a new run, beside what the schedule makes; one that is active goes first."""
+        return self.call("POST", f"dags/{dag}/dagRuns", json={"logical_date": None, "conf": conf})["dag_run_id"]
+
+    def _newest(self, dag: str, **which) -> str | None:
+        """The id of the newest of the runs that the filters of the API name."""
+        runs = self.call("GET", f"dags/{dag}/dagRuns", params=which | {"order_by": "-run_after", "limit": 1})["dag_runs"]
+        return runs[0]["dag_run_id"] if runs else None
+
+    def watch(self, dag: str, run: str, say, timeout: float) -> None:
+        """Say each change of a task's state until the run ends.
+
+        Raises StackError with a task's log as soon as it fails, though the run may go on and ask a person what to do.
+        """
+        reported, deadline = {}, time.monotonic() + timeout
+        while True:
+            state = self.call("GET", f"dags/{dag}/dagRuns/{run}")["state"]
+            tasks = self.call("GET", f"dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
+            for task in tasks:
+                if task["state"] and reported.get(label(task)) != task["state"]:
+                    reported[label(task)] = task["state"]
+                    say(f"  {label(task)}: {task['state']}")
+            if failed := [task for task in tasks if task["state"] == "failed"]:
+                self._explain(dag, run, failed)
+            if state in ENDED:
+                break
+            if time.monotonic() > deadline:
+                remedy = f"watch it at {self.instance.airflow}/dags/{dag}/runs/{run}"
+                raise StackError(f"{dag} has not ended after {timeout:.0f} s", remedy=remedy)
+            time.sleep(0.5)
+        if state == "failed":
+            self._explain(dag, run, [])
+
+    def _explain(self, dag: str, run: str, failed: list[dict]) -> None:
+        names = ", ".join(label(task) for task in failed) or "no task"
+        log = task_log(self.instance, failed[0]) if failed else log_file(self.instance, "airflow-scheduler")
+        remedy = f"see {self.instance.airflow}/dags/{dag}/runs/{run}; the DAG's page says what each failure means"
+        raise StackError(f"{dag} failed in {names}; the last lines of its log:\n{tail(log)}", log=log, remedy=remedy)
+
+
+def label(task: dict) -> str:
+    """A task for people: its name, and which of the mapped ones."""
+    name = task["task_id"].rsplit(".", 1)[-1]
+    mapped = task.get("rendered_map_index") or (task["map_index"] if task["map_index"] > 0 else "")
+    return f"{name}[{mapped}]" if mapped else name
+
+
+def task_log(instance: Instance, task: dict) -> Path:
+    """Where a task's latest attempt logged."""
+    parts = [f"dag_id={task['dag_id']}", f"run_id={task['dag_run_id']}", f"task_id={task['task_id']}"]
+    if task["map_index"] >= 0:
+        parts.append(f"map_index={task['map_index']}")
+    return airflow.folder(instance).joinpath("logs", *parts, f"attempt={task['try_number']}.log")

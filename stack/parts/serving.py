@@ -1,0 +1,34 @@
+"""The process that serves the HTTP API and the dashboard."""
+
+import sys
+
+import httpx
+
+from stack.instance import HOST, ROOT, Instance
+from stack.parts import process
+
+NAME = "serving"
+
+
+def part(instance: Instance) -> process.Part:
+    port = instance.ports["serving"]
+    return process.Part(
+        name=NAME,
+        command=[sys.executable, "-m", "uvicorn", "serving.app:app", "--host", HOST, "--port", str(port), "--no-access-log"],
+        environment=instance.process_environment(),
+        healthy=lambda: healthy(instance),
+        port=port,
+        folder=ROOT,
+    )
+
+
+def healthy(instance: Instance) -> bool:
+    try:
+        return httpx.get(f"{instance.api}/health", timeout=3).status_code == httpx.codes.OK
+    except httpx.TransportError:
+        return False
+
+
+def start(instance: Instance) -> None:
+    process.start(instance, part(instance))
+    process.wait(instance, part(instance))

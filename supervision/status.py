@@ -1,0 +1,89 @@
+"""The state of a stream, from its lock and its heartbeat: for the API, the commands and the benchmarks."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from supervision.files import StreamFolder, is_locked, parse_time, stream_folders
+
+STALE_SECONDS = 10.0  # a heartbeat older than this says nothing about the present
+REPORTED_STATES = ("starting", "running", "swapping", "stopping")
+
+
+@dataclass(frozen=True)
+class StreamStatus:
+    """One stream at one moment.
+
+    state: what the driver reports (REPORTED_STATES); or `stopped`: it ended on request, `dead`: it ended otherwise, `stale`: it
+    lives but does not report.
+    problem: what is wrong and where to look; None if nothing is.
+    heartbeat: of the present driver, empty before its first; age: seconds since then.
+    """
+
+    folder: StreamFolder
+    alive: bool
+    driver: dict[str, Any]
+    heartbeat: dict[str, Any]
+    age: float | None
+    state: str
+    problem: str | None
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def pid(self) -> int | None:
+        """Of the driver, if it lives."""
+        return self.driver.get("pid") if self.alive else None
+
+    @property
+    def log(self) -> Path:
+        return self.folder.log
+
+    @property
+    def given_up(self) -> bool:
+        """Whether restarting has not helped; the stream is then tried at long intervals only."""
+        return self.folder.is_given_up()
+
+
+def read_status(folder: StreamFolder, now: dt.datetime | None = None) -> StreamStatus:
+    driver, heartbeat, alive = folder.read_driver(), folder.read_heartbeat(), is_locked(folder.driver_lock)
+    started, beat = parse_time(driver.get("started_at")), parse_time(heartbeat.get("at"))
+    if started and beat and beat < started:
+        heartbeat, beat = {}, None  # the driver before this one wrote it
+    age = max(((now or dt.datetime.now(dt.UTC)) - beat).total_seconds(), 0.0) if beat else None
+    state, problem = _alive(folder, driver, heartbeat, age) if alive else _ended(folder, driver, heartbeat)
+    return StreamStatus(folder, alive, driver, heartbeat, age, state, problem)
+
+
+def read_all(streams: Path, now: dt.datetime | None = None) -> list[StreamStatus]:
+    """Every stream that ever ran here, by name; empty where none did."""
+    return [read_status(folder, now) for folder in stream_folders(streams)]
+
+
+def stopped_on_request(heartbeat: Mapping[str, Any]) -> bool:
+    """Whether the last heartbeat of a driver that has ended says that it stopped, and not because of an error."""
+    return heartbeat.get("state") == "stopping" and not heartbeat.get("last_error")
+
+
+def _ended(folder: StreamFolder, driver: dict[str, Any], heartbeat: dict[str, Any]) -> tuple[str, str | None]:
+    if stopped_on_request(heartbeat):
+        return "stopped", None
+    if "pid" in driver:
+        return "dead", f"driver {driver['pid']} is gone: see {folder.name}/{folder.log.name}"
+    return "dead", f"no readable {folder.driver_file.name}: no driver got that far"
+
+
+def _alive(folder: StreamFolder, driver: dict[str, Any], heartbeat: dict[str, Any], age: float | None) -> tuple[str, str | None]:
+    reported = heartbeat.get("state")
+    if age is None:
+        return "starting", None
+    if age > STALE_SECONDS:
+        silent = f"driver {driver.get('pid')} lives but has not reported for {age:.0f} s"
+        return "stale", f"{silent}: see {folder.name}/{folder.log.name}"
+    if reported not in REPORTED_STATES:
+        return "stale", f"{folder.heartbeat_file.name} has the unknown state {reported!r}"
+    return reported, None

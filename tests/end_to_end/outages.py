@@ -1,0 +1,69 @@
+"""SIGKILL to parts of the story's stack, and what must hold afterwards."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import psutil
+
+from stack.instance import MARK
+from stack.parts import lifecycle, process
+from supervision.task_life import VARIABLE
+from tests.end_to_end.story import Story
+from tests.support.waiting import until
+
+PARTS = ["kafka", "registry", "airflow-scheduler", "airflow-triggerer", "airflow-api-server"]
+AWAY = 3.0  # seconds for which a killed part is missed before it is started again
+
+
+def strike_driver(story: Story) -> None:
+    python = psutil.Process(story.stream().pid)
+    for each in (python.parent(), python):
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+
+
+def strike(story: Story, *parts: str) -> None:
+    """Kills parts, and starts them again as a person would."""
+    for part in parts:
+        process.find(story.instance, part).kill()
+    time.sleep(AWAY)
+    lifecycle.up(story.instance, print)
+
+
+def drivers(story: Story, job: str = "score") -> list[psutil.Process]:
+    """All Python drivers of a job that the stack has started."""
+    found = []
+    for each in psutil.process_iter(["cmdline", "environ"]):
+        of_stack = (each.info["environ"] or {}).get(MARK) == str(story.instance.path)
+        with suppress(psutil.NoSuchProcess):
+            if (
+                of_stack
+                and any(word.endswith(f"jobs/{job}.py") for word in each.info["cmdline"] or [])
+                and "python" in each.name()
+            ):
+                found.append(each)
+    return found
+
+
+def driver_of_task(story: Story, job: str) -> psutil.Process | None:
+    """The Python driver of a batch job, once it says to which task it belongs."""
+    return next((each for each in drivers(story, job) if VARIABLE in each.environ()), None)
+
+
+def supervising(story: Story) -> list[str]:
+    """The runs that supervise the streams now."""
+    runs = story.api.call("GET", "dags/supervise_streams/dagRuns", params={"state": ["running"]})["dag_runs"]
+    return [run["dag_run_id"] for run in runs]
+
+
+def survives(story: Story, kill: Callable[[], None]) -> None:
+    """Something is killed while readings flow; the stream runs in the end, and every reading was judged."""
+    before = supervising(story)
+    story.while_playing(kill)
+    until("the stream", lambda: story.stream().state == "running", 300, story.stream)
+    story.all_judged(300)
+    assert [each.pid for each in drivers(story)] == [story.stream().pid], "one driver, and no other"
+    assert (len(before), supervising(story)) == (1, before), (
+        "the one run goes on: nothing failed that a person would have to read"
+    )

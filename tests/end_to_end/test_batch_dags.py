@@ -1,0 +1,135 @@
+"""The DAGs beside the night: what came late repairs the baseline by itself, lost rows come back, old dates go."""
+
+import datetime as dt
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import deltalake
+import numpy as np
+import pytest
+
+from sources.producer import encoder
+from tests.end_to_end import oracle
+from tests.end_to_end.story import FEED, NIGHT, Story
+from tests.support import topics
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.timeout(3600), pytest.mark.full]
+ARCHIVE, REPAIR, MAINTAIN = (f"{kind}.{FEED.name}" for kind in ("archive_history", "repair_history", "maintain_tables"))
+
+
+@contextmanager
+def paused_after(story: Story, *dags: str) -> Iterator[None]:
+    """What they do by themselves would get between other tests."""
+    try:
+        yield
+    finally:
+        for dag in dags:
+            story.api.pause(dag)
+
+
+def run(story: Story, dag: str) -> str:
+    """The run that is due, or one of now; its id, once it has succeeded."""
+    started = story.api.start(dag)
+    story.api.watch(dag, started, print, NIGHT)
+    return started
+
+
+def history(story: Story) -> deltalake.DeltaTable:
+    return deltalake.DeltaTable(str(story.instance.lake / "history" / FEED.table))
+
+
+def note_of(table: deltalake.DeltaTable, run: str) -> dict:
+    notes = (json.loads(commit.get("userMetadata") or "{}") for commit in table.history())
+    return next(note for note in notes if note.get("run_id") == run)
+
+
+def rows_of(story: Story, date: dt.date) -> dict[tuple[str, int], int]:
+    """The values that history holds of a date, by service and instant."""
+    columns = ["ServiceName", "Timestamp", "Value"]
+    rows = history(story).to_pyarrow_table(partitions=[("Date", "=", str(date))], columns=columns).to_pylist()
+    found = {(row["ServiceName"], round(row["Timestamp"].timestamp() * 1000)): row["Value"] for row in rows}
+    assert len(found) == len(rows), "one row for each reading"
+    return found
+
+
+def sent_of(story: Story, date: dt.date) -> dict[tuple[str, int], int]:
+    """What it must hold: the latest of what the topic holds."""
+    story.verifier.look()
+    every = ((service, at, value) for service, values in story.verifier.history.items() for at, value in values.items())
+    return {(service, at): value for service, at, value in every if oracle.place(at)[0] == date}
+
+
+def test_late_readings_are_archived_and_repair_the_baseline_by_themselves(story):
+    story.calm()
+    date = story.correct(2, hours=6)
+    with paused_after(story, ARCHIVE, REPAIR):
+        story.api.unpause(REPAIR)
+        archived = run(story, ARCHIVE)
+        assert str(date) in note_of(history(story), archived)["late"]
+        caused = {"run_type": "asset_triggered", "order_by": "-run_after", "limit": 1}
+        runs = until("the repair", lambda: story.api.call("GET", f"dags/{REPAIR}/dagRuns", params=caused)["dag_runs"], 300)
+        repair = runs[0]["dag_run_id"]
+        story.api.watch(REPAIR, repair, print, NIGHT)
+    assert rows_of(story, date) == sent_of(story, date)
+    assert note_of(history(story), repair)["repaired"][0] == str(date)
+    story.sees(version := story.promoted(repair))
+    assert f"passed the gate after a repair of {date} to " in story.commits()[version]["reason"]
+    story.check_content(version)
+    assert story.verifier.baseline(version) != story.verifier.baseline(story.first)
+    story.play(rounds=20)
+    story.all_judged()
+
+
+def test_rows_that_were_lost_come_back_from_the_topic(story):
+    story.calm()
+    with paused_after(story, ARCHIVE):
+        run(story, ARCHIVE)
+    date = story.today() - dt.timedelta(days=3)
+    history(story).delete(f"Date = '{date}' AND ServiceName = 'login'")
+    assert {service for service, _ in rows_of(story, date)} == {"checkout"}
+    with paused_after(story, REPAIR):
+        story.api.unpause(REPAIR)
+        repair = story.begin(REPAIR, **{"from": str(date), "to": str(date), "reason": "a disk was full"})
+        story.api.watch(REPAIR, repair, print, NIGHT)
+    assert rows_of(story, date) == sent_of(story, date)
+    note = note_of(history(story), repair)
+    assert (note["repaired"], note["reason"]) == ([str(date)] * 2, "a disk was full")
+    story.sees(version := story.promoted(repair))
+    story.check_content(version)
+    assert story.verifier.baseline(version) == story.verifier.baseline(story.first)
+
+
+def test_dates_beyond_the_retention_go_and_nothing_else(story):
+    story.calm()
+    old = int((story.now - dt.timedelta(days=FEED.history_days + 2)).timestamp() * 1000)
+    reading = encoder(FEED, story.instance.registry).encode(np.array([old]), np.array([7]))[0]
+    topics.produce(story.instance.kafka, FEED.topic, [(b"checkout", reading)])
+    with paused_after(story, ARCHIVE, MAINTAIN):
+        run(story, ARCHIVE)
+        date, _ = oracle.place(old)
+        assert rows_of(story, date) == {("checkout", old): 7}
+        before, gates = dates(story), gate_runs(story)
+        run(story, MAINTAIN)
+    assert rows_of(story, date) == {}
+    assert dates(story) == before - {str(date)}
+    assert gate_runs(story) == gates
+    assert len(gate_results(story).file_uris()) == 1
+    yesterday = story.today() - dt.timedelta(days=1)
+    assert rows_of(story, yesterday) == sent_of(story, yesterday)
+    assert oracle.stored_baseline(story.verifier.table, story.first) == story.verifier.baseline(story.first)
+    story.play(rounds=20)
+    story.all_judged()
+
+
+def dates(story: Story) -> set[str]:
+    return {part["Date"] for part in history(story).partitions()}
+
+
+def gate_results(story: Story) -> deltalake.DeltaTable:
+    return deltalake.DeltaTable(str(story.instance.lake / "gate_results"))
+
+
+def gate_runs(story: Story) -> list[str]:
+    return sorted(gate_results(story).to_pyarrow_table(columns=["RunId"]).column("RunId").to_pylist())

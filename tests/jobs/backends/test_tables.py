@@ -1,0 +1,69 @@
+"""A table's commits that mean what was seen before them: not where another came between."""
+
+from threading import Thread
+
+import pyarrow as pa
+import pytest
+
+from jobs.backends.tables import Table
+from jobs.errors import JobError
+
+
+@pytest.fixture
+def table(tmp_path) -> Table:
+    return Table(str(tmp_path / "table"), "DayType")
+
+
+def rows(**value_by_day_type: int):
+    """Of day types named d1 to d7."""
+    days = [int(name[1:]) for name in value_by_day_type]
+    yield pa.record_batch({"DayType": pa.array(days, pa.int32()), "Value": list(value_by_day_type.values())})
+
+
+def held(table: Table) -> dict[int, int]:
+    return {row["DayType"]: row["Value"] for row in table.log().to_pyarrow_table().to_pylist()}
+
+
+def test_partitions_that_are_not_named_stay(table):
+    table.write(rows(d1=1, d2=2), range(1, 8), {"night": 1}, after=-1)
+    table.write(rows(d2=22), [2], {"night": 2}, after=0)
+    table.commit_note({"night": 3}, after=1)
+    assert held(table) == {1: 1, 2: 22}
+    assert [commit.note["night"] for commit in table.commits()] == [3, 2, 1]
+
+
+@pytest.mark.parametrize("act", ["write", "copy", "commit_note"])
+def test_a_commit_that_came_between_is_neither_overwritten_nor_mixed_with(table, act):
+    table.write(rows(d1=1, d2=2), range(1, 8), {}, after=-1)
+    before = table.version()
+    table.write(rows(d1=9), [1], {"by": "somebody else"}, after=before)
+    acts = {
+        "write": lambda: table.write(rows(d2=3), [2], {}, after=before),
+        "copy": lambda: table.copy(table, before, [2], {}, after=before),
+        "commit_note": lambda: table.commit_note({}, after=before),
+    }
+    with pytest.raises(JobError, match="it has changed since it was read, so nothing was written; run this again"):
+        acts[act]()
+    assert held(table) == {1: 9, 2: 2}
+    assert table.commits()[0].note == {"by": "somebody else"}
+
+
+def test_a_commit_that_comes_while_rows_are_computed_is_noticed_too(table):
+    table.write(rows(d1=1, d2=2), range(1, 8), {}, after=-1)
+
+    def slowly():
+        yield from rows(d2=3)
+        other = Thread(target=table.write, args=(rows(d1=9), [1], {"by": "somebody else"}, 0))
+        other.start()
+        other.join()
+
+    with pytest.raises(JobError, match="it has changed since it was read"):
+        table.write(slowly(), [2], {}, after=0)
+    assert held(table) == {1: 9, 2: 2}
+
+
+def test_two_first_writers_are_one(table):
+    table.write(rows(d1=1), range(1, 8), {}, after=-1)
+    with pytest.raises(JobError, match="it has changed since it was read"):
+        table.write(rows(d1=2), range(1, 8), {}, after=-1)
+    assert held(table) == {1: 1}

@@ -1,0 +1,93 @@
+"""Lag, rates and standstill: arithmetic, and what a real broker and a checkpoint say."""
+
+import json
+
+from confluent_kafka import Producer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.streams.checkpoint import Checkpoint
+from jobs.streams.lag import STEADY, Backlog, Behind
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=60))
+def test_lag_seconds_is_never_less_than_the_oldest_record_has_waited(steps):
+    """Second by second some records come and some are done, first come first done: the truth is then known record by record."""
+    behind, arrivals, done = Behind(), [], 0
+    for second, (coming, doing) in enumerate(steps):
+        arrivals += [second] * coming
+        done = min(done + doing, len(arrivals))
+        told = behind.measured(float(second), len(arrivals), done, 0)
+        assert told["lag_records"] == len(arrivals) - done
+        waited = second - arrivals[done] if done < len(arrivals) else 0
+        # Measured once a second, a record may have come just after the measurement before.
+        assert waited <= told["lag_seconds"] <= waited + 1 + 1e-9
+
+
+def test_a_lag_from_before_the_first_measurement_is_at_least_as_old_as_that():
+    behind = Behind()
+    assert behind.measured(100.0, 500, 0, 0)["lag_seconds"] == 0.0
+    assert behind.measured(107.0, 500, 20, 0)["lag_seconds"] == 7.0
+
+
+def test_rates_are_those_of_the_last_ten_seconds():
+    behind = Behind()
+    assert behind.measured(0.0, 0, 0, 0)["input_per_second"] is None
+    for second in range(1, 31):
+        told = behind.measured(float(second), 100 * min(second, 20), 100 * min(second, 20), second)
+    assert (told["input_per_second"], told["dead_letters_per_second"], told["dead_letters"]) == (0.0, 1.0, 30)
+
+
+def stalled(*measurements: tuple[float, int, int]) -> list[float]:
+    behind = Behind()
+    return [behind.measured(at, came, done, 0)["stalled_seconds"] for at, came, done in measurements]
+
+
+def test_a_standstill_grows_while_records_wait_and_ends_with_the_next_one_done():
+    assert stalled((0, 5, 5), (1, 9, 5), (2, 9, 5), (3, 12, 5), (4, 12, 6), (5, 12, 6)) == [0, 1, 2, 3, 0, 1]
+
+
+def test_silence_without_records_is_no_standstill():
+    assert stalled((0, 5, 5), (1, 5, 5), (60, 5, 5), (61, 5, 5)) == [0, 0, 0, 0]
+
+
+def test_time_in_which_nothing_could_be_measured_is_no_standstill():
+    assert stalled((0, 9, 5), (1, 9, 5), (120, 9, 5), (121, 9, 5)) == [0, 1, 1, 2]
+
+
+def produce(broker, topic: str, count: int) -> None:
+    producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
+    for number in range(count):
+        producer.produce(topic, b"value", str(number).encode())
+    assert producer.flush(30) == 0
+
+
+def test_the_backlog_of_a_query_is_counted_from_where_it_begins(live_platform, broker, feed, tmp_path):
+    produce(broker, feed.topic, 10)
+    produce(broker, feed.scored_topic, 4)  # of a query before
+    backlog = Backlog(live_platform, feed, Checkpoint(tmp_path))
+    assert backlog.measure() == {}, "nobody knows yet where the query begins"
+    (tmp_path / "sources" / "0").mkdir(parents=True)
+    partitions = {"0": 6, **{str(each): 0 for each in range(1, feed.partitions)}}
+    (tmp_path / "sources" / "0" / "0").write_bytes(b"\0v1\n" + json.dumps({feed.topic: partitions}).encode())
+    told = backlog.measure()
+    assert (told["lag_records"], told["dead_letters"]) == (4, 0)
+    produce(broker, feed.scored_topic, 2)
+    produce(broker, feed.dead_letter_topic, 1)
+    told = backlog.measure()
+    assert (told["lag_records"], told["dead_letters"]) == (1, 1)
+
+
+def test_dead_letters_of_another_writer_hide_no_lag_for_long(live_platform, broker, feed, tmp_path):
+    (tmp_path / "sources" / "0").mkdir(parents=True)
+    partitions = dict.fromkeys(map(str, range(feed.partitions)), 0)
+    (tmp_path / "sources" / "0" / "0").write_bytes(b"\0v1\n" + json.dumps({feed.topic: partitions}).encode())
+    backlog = Backlog(live_platform, feed, Checkpoint(tmp_path))
+    produce(broker, feed.dead_letter_topic, 3)  # archive's
+    for _ in range(STEADY - 1):
+        assert backlog.measure()["dead_letters"] == 3
+    assert backlog.measure()["dead_letters"] == 0
+    produce(broker, feed.topic, 5)
+    produce(broker, feed.dead_letter_topic, 1)
+    told = backlog.measure()
+    assert (told["lag_records"], told["dead_letters"]) == (4, 1)

@@ -1,0 +1,97 @@
+"""The baseline that scoring holds: the planned version, whole or the day types around today."""
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+from contracts.feeds import load_feed
+from jobs.backends import tables
+from jobs.formats.wire import Writers
+from jobs.streams import score_query
+
+FEED = load_feed("service-use")
+SHAPE = pa.schema(
+    [
+        ("ServiceName", pa.string()),
+        ("DayType", pa.int32()),
+        ("Last4Avg", pa.list_(pa.float64())),
+        ("Samples", pa.list_(pa.int32())),
+        ("Spread", pa.list_(pa.float64())),
+        ("Growth", pa.float64()),
+    ]
+)
+
+
+@pytest.fixture
+def held(spark, lake_platform):
+    """held(version): what scoring holds of it, with Monday, Tuesday and Wednesday as the days around today."""
+
+    def read(version: int) -> set[tuple]:
+        plan = score_query.Plan(version, frozenset({1, 2, 3}), Writers("service-use-value", ()), (), table_version=version)
+        rows = score_query.baseline_of(spark, lake_platform, FEED, plan).collect()
+        return {(row.ServiceName, row.DayType, *row.Last4Avg, *row.Spread, row.Growth) for row in rows}
+
+    return read
+
+
+@pytest.fixture
+def promoted(lake_platform):
+    """promoted(growth): another version of the baseline of two services."""
+
+    def write(growth: float) -> None:
+        rows = [
+            {"ServiceName": name, "DayType": day, "Last4Avg": [1.5, None], "Samples": [4, 0], "Spread": [0.5], "Growth": growth}
+            for name in ("checkout", "søk")
+            for day in range(1, 8)
+        ]
+        table = pa.Table.from_pylist(rows, SHAPE)
+        deltalake.write_deltalake(
+            tables.baseline(lake_platform, FEED).path,
+            table,
+            mode="overwrite",
+            partition_by=["DayType"],
+            configuration=tables.CONFIGURATION,
+        )
+
+    return write
+
+
+def rows(growth: float, days: range) -> set[tuple]:
+    return {(name, day, 1.5, None, 0.5, growth) for name in ("checkout", "søk") for day in days}
+
+
+def test_nothing_is_held_while_none_is_in_force(held):
+    assert held(-1) == set()
+
+
+def test_the_planned_version_is_held_whatever_came_after_it(held, promoted):
+    promoted(1.0)
+    promoted(2.0)
+    assert held(0) == rows(1.0, range(1, 8))
+    assert held(1) == rows(2.0, range(1, 8))
+
+
+def test_of_a_large_one_the_days_around_today_are_held(held, promoted, monkeypatch):
+    promoted(1.0)
+    monkeypatch.setattr(score_query, "BROADCAST_WHOLE", 14 * FEED.slots)
+    assert held(0) == rows(1.0, range(1, 8)), "it fits"
+    monkeypatch.setattr(score_query, "BROADCAST_WHOLE", 14 * FEED.slots - 1)
+    assert held(0) == rows(1.0, range(1, 4))
+
+
+def test_a_change_of_the_baseline_is_another_plan_and_upkeep_of_its_table_is_none(lake_platform, promoted):
+    plan = score_query.Plan(-1, score_query._day_types_near(FEED), Writers("service-use-value", ()), (), table_version=-1)
+    assert score_query.wanted(lake_platform, FEED, None, plan) == plan, "there is no baseline yet"
+    promoted(1.0)
+    first = score_query.wanted(lake_platform, FEED, None, plan)
+    assert (first.baseline_version, first.table_version) == (0, 0)
+    assert score_query.difference(plan, first) == "baseline -1 -> 0"
+    table = deltalake.DeltaTable(tables.baseline(lake_platform, FEED).path)
+    table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    table.alter.set_table_properties({"delta.logRetentionDuration": "interval 30 days"})
+    kept_up = score_query.wanted(lake_platform, FEED, None, first)
+    assert kept_up == first, "the running query is not planned again"
+    assert kept_up.table_version == table.version() > 0
+    promoted(2.0)
+    second = score_query.wanted(lake_platform, FEED, None, kept_up)
+    assert second.baseline_version == second.table_version == table.version() + 1

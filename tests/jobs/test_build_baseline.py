@@ -1,0 +1,76 @@
+"""A nightly build that computes only what changed equals a full one, row for row."""
+
+import datetime as dt
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobs.backends import tables
+from tests.jobs.nights import AS_OF, FEED, FIRST, arrive, build, night, readings, rows_of
+
+NIGHTS = st.lists(
+    st.lists(
+        st.builds(
+            readings,
+            date=st.integers(0, 62).map(lambda days: FIRST + dt.timedelta(days=days)),
+            hours=st.lists(st.integers(0, 23), min_size=1, max_size=4, unique=True),
+            services=st.sampled_from([("I-94",), ("I-35", "I-90")]),
+            value=st.integers(0, 1000),
+            offset=st.integers(1, 9),
+        ),
+        max_size=3,
+    ),
+    min_size=2,
+    max_size=3,
+)
+
+
+@pytest.fixture(scope="module")
+def sparse(spark, prebuilt) -> Path:
+    """A few hours of every other day."""
+    rows = [row for days in range(0, 59, 2) for row in readings(FIRST + dt.timedelta(days=days), hours=(0, 1, 9))]
+    return prebuilt(lambda platform: arrive(spark, platform, rows))
+
+
+@pytest.mark.timeout(900)
+@settings(max_examples=max(2, settings().max_examples // 40))  # each is several nights of Spark jobs
+@given(nights=NIGHTS)
+def test_incremental_equals_full(spark, run_job, lake_platform, tmp_path_factory, sparse, nights):
+    """Nights with late, repeated and corrected readings, gaps, holidays and the hour that comes twice."""
+    platform = replace(lake_platform, lake=str(tmp_path_factory.mktemp("copy") / "lake"))
+    shutil.copytree(sparse, platform.lake)
+    for number, arrivals in enumerate(nights):
+        arrived = {row[:2]: row for batch in arrivals for row in batch}
+        if arrived:
+            arrive(spark, platform, list(arrived.values()))
+        build(run_job, platform, f"night-{number}", AS_OF + dt.timedelta(days=number))
+    incremental = rows_of(spark, platform)
+    build(run_job, platform, "full", AS_OF + dt.timedelta(days=len(nights) - 1), "--full")
+    assert incremental == rows_of(spark, platform)
+    assert incremental
+
+
+def test_a_night_computes_the_one_kind_of_day_that_changed(spark, run_job, lake_platform, after_n1, capsys):
+    arrive(spark, lake_platform, readings(AS_OF, value=120))  # a Monday
+    capsys.readouterr()
+    night(run_job, lake_platform, "n2", AS_OF + dt.timedelta(days=1))
+    said = capsys.readouterr().out
+    assert "reading 2026-11-09, 2026-11-16, 2026-11-23, 2026-11-30" in said
+    assert "version 1 as of 2026-12-01, day types 1 computed" in said
+    arrive(spark, lake_platform, readings(dt.date(2026, 11, 26), hours=[3], value=900, offset=7))  # a holiday: among the Sundays
+    build(run_job, lake_platform, "n3", AS_OF + dt.timedelta(days=1))
+    assert "day types 7 computed" in capsys.readouterr().out
+    build(run_job, lake_platform, "n4", AS_OF + dt.timedelta(days=1))
+    assert "version 3 as of 2026-12-01, nothing has changed" in capsys.readouterr().out
+
+
+def test_a_candidate_that_somebody_wrote_to_is_built_whole(spark, run_job, lake_platform, after_n1, capsys):
+    expected = rows_of(spark, lake_platform)
+    spark.sql(f"DELETE FROM delta.`{tables.candidate(lake_platform, FEED).path}` WHERE DayType = 3")
+    build(run_job, lake_platform, "n2", AS_OF)
+    assert "day types 1, 2, 3, 4, 5, 6, 7 computed" in capsys.readouterr().out
+    assert rows_of(spark, lake_platform) == expected

@@ -1,0 +1,64 @@
+"""Upkeep: what is too old goes, and nothing else; a baseline can be rolled back as far as versions are kept."""
+
+import datetime as dt
+
+import pytest
+
+from contracts.feeds import load_feed
+from jobs import maintain_tables
+from jobs.backends import tables
+from jobs.backends.history_table import merge
+from jobs.transforms.history_rows import placed
+
+FEED = load_feed("road-traffic")
+READINGS = "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long"
+
+
+@pytest.fixture
+def now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def arrive(spark, platform, at: dt.datetime, value: int = 1) -> None:
+    frame = spark.createDataFrame([("I-94", at, value, 0, value)], READINGS)
+    merge(
+        spark,
+        tables.history(platform, FEED),
+        placed(frame, FEED.timezone, FEED.interval_seconds).cache(),
+        {"offsets": {"0": value}},
+    )
+
+
+def maintain(run_job, platform, *more) -> None:
+    run_job(maintain_tables, platform, "--feed", FEED.name, "--run-id", "m1", *more)
+
+
+def test_dates_beyond_the_retention_go_and_what_was_archived_is_still_known(spark, run_job, lake_platform, now, capsys):
+    old = now - dt.timedelta(days=FEED.history_days + 2)
+    arrive(spark, lake_platform, old, 1)
+    arrive(spark, lake_platform, now, 2)
+    maintain(run_job, lake_platform)
+    table = tables.history(lake_platform, FEED)
+    assert [row.Value for row in table.read(spark).collect()] == [2]
+    assert table.newest_commit_with("offsets").note["offsets"] == {"0": 2}
+    said = capsys.readouterr().out
+    assert "history/road_traffic: 1 dates before" in said
+    assert "baseline/road_traffic: does not exist yet" in said
+
+
+def test_versions_within_the_days_to_keep_stay_readable(spark, run_job, lake_platform, now):
+    arrive(spark, lake_platform, now, 1)
+    arrive(spark, lake_platform, now, 2)
+    table = tables.history(lake_platform, FEED)
+    maintain(run_job, lake_platform)
+    assert [row.Value for row in table.read(spark, 0).collect()] == [1]
+    assert [row.Value for row in table.read(spark).collect()] == [2]
+
+
+def test_gate_results_become_few_files(spark, run_job, lake_platform):
+    table = tables.gate_results(lake_platform)
+    for number in range(5):
+        table.add([{"Feed": FEED.name, "RunId": f"n{number}"}], {})
+    maintain(run_job, lake_platform)
+    assert len(table.log().file_uris()) == 1
+    assert sorted(row.RunId for row in table.read(spark).collect()) == [f"n{number}" for number in range(5)]

@@ -1,0 +1,165 @@
+"""The scoring driver on a real broker, in the tests' own session: what makes it plan anew while it runs, what it leaves out."""
+
+import datetime as dt
+import io
+import json
+import signal
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from zoneinfo import ZoneInfo
+
+import deltalake
+import fastavro
+import pyarrow as pa
+import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
+
+from contracts import avro
+from contracts.avro import Level
+from contracts.feeds import Feed
+from jobs import score
+from jobs.backends import tables
+from jobs.streams import score_query
+from stack.deploy import schemas
+from stack.deploy import topics as deployed
+from supervision.files import StreamFolder
+from supervision.status import read_status
+from tests.support import topics
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.full
+ZONE = ZoneInfo("America/New_York")
+TUESDAY = dt.datetime(2026, 11, 24, 23, 59, 50, tzinfo=ZONE)
+
+
+@pytest.fixture
+def feed(broker, monkeypatch) -> Feed:
+    """A feed of its own with one partition: what was sent earlier is scored earlier."""
+    name = f"calls-{uuid.uuid4().hex[:8]}"
+    declared = {"name": name, "description": "calls", "record": "service_use_record", "timezone": str(ZONE), "partitions": 1}
+    made = Feed(**declared, interval_seconds=3600, spread_window_seconds=3600)
+    deployed.deploy(broker.kafka, made.topics)
+    schemas.register(broker.registry, made.topics)
+    monkeypatch.setattr("jobs.backends.settings.load_feed", lambda name: made)
+    return made
+
+
+class Clock(dt.datetime):
+    """The driver's; it stands until it is set."""
+
+    at = TUESDAY
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls.at.astimezone(tz)
+
+
+class Scoring:
+    """The driver, and a producer and a consumer that know versions of the contract as schemas."""
+
+    def __init__(self, broker, platform, feed: Feed, run_job):
+        self.broker, self.platform, self.feed, self.run_job = broker, platform, feed, run_job
+        self.folder = StreamFolder(f"{platform.streams}/{feed.name}.score")
+        self.registry = SchemaRegistryClient({"url": broker.registry})
+
+    def while_running(self, act: Callable[[], None], *options: str) -> None:
+        """`act` is done beside the driver, once it runs; then the driver is stopped."""
+
+        def conduct() -> None:
+            try:
+                until("the stream", lambda: read_status(self.folder).state == "running", 120)
+                act()
+            finally:
+                (self.folder.path / "stop").touch()
+
+        with ThreadPoolExecutor(1) as beside:
+            done = beside.submit(conduct)
+            self.run_job(score, self.platform, "--feed", self.feed.name, *options)
+            done.result()
+
+    def send(self, service: str, at: dt.datetime, value: int, schema: str | None = None, **more) -> None:
+        schema = schema or avro.text("service_use_record", 1)
+        schema_id = schemas.register_one(self.registry, avro.subject(self.feed.topic), schema, Level.FULL)
+        encoded = io.BytesIO(b"\0" + schema_id.to_bytes(4, "big"))
+        encoded.seek(5)
+        fastavro.schemaless_writer(encoded, json.loads(schema), {"Timestamp": at, "Value": value} | more)
+        topics.produce(self.broker.kafka, self.feed.topic, [(service.encode(), encoded.getvalue())])
+
+    def scored(self) -> list[tuple]:
+        """(service, value, day type, slot, expected) of each reading, in their order; a reading may be scored twice."""
+        schema, found = avro.schema("scored", 1), {}
+        for message in topics.consume(self.broker.kafka, self.feed.scored_topic):
+            row = fastavro.schemaless_reader(io.BytesIO(message.value()[5:]), schema)
+            found[message.key()] = (row["ServiceName"], row["Value"], row["DayType"], row["Slot"], row["Expected"])
+        return list(found.values())
+
+    def awaits(self, *rows: tuple) -> None:
+        until("the readings are scored", lambda: len(self.scored()) >= len(rows), 120, self.scored)
+        assert self.scored() == list(rows)
+
+
+@pytest.fixture
+def scoring(broker, live_platform, feed, run_job, monkeypatch):
+    monkeypatch.setattr(score_query, "dt", SimpleNamespace(datetime=Clock, timedelta=dt.timedelta, date=dt.date))
+    monkeypatch.setattr(Clock, "at", TUESDAY)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield Scoring(broker, live_platform, feed, run_job)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def baseline(live_platform, feed) -> None:
+    """In force for checkout: of day type n, 100 n in each slot."""
+    of_day = {"ServiceName": "checkout", "Spread": [1.0] * 24, "Growth": 1.0}
+    rows = [of_day | {"DayType": day, "Last4Avg": [100.0 * day] * 24} for day in range(1, 8)]
+    arrays = [(name, pa.list_(pa.float64())) for name in ("Last4Avg", "Spread")]
+    shape = pa.schema([("ServiceName", pa.string()), ("DayType", pa.int32()), ("Growth", pa.float64()), *arrays])
+    table = pa.Table.from_pylist(rows, shape)
+    deltalake.write_deltalake(tables.baseline(live_platform, feed).path, table, partition_by=["DayType"])
+
+
+def test_a_new_writers_schema_is_learned_while_it_runs_and_no_reading_is_lost(scoring, baseline):
+    old = json.loads(avro.text("service_use_record", 1))
+    new = json.dumps(old | {"fields": [*old["fields"], {"name": "Region", "type": "string", "default": "here"}]})
+
+    def act() -> None:
+        scoring.send("checkout", TUESDAY, 1)
+        scoring.awaits(("checkout", 1, 2, 23, 200.0))
+        scoring.send("checkout", TUESDAY.replace(hour=9), 2, new, Region="there")
+        scoring.send("checkout", TUESDAY.replace(hour=10), 3)
+        scoring.awaits(("checkout", 1, 2, 23, 200.0), ("checkout", 2, 2, 9, 200.0), ("checkout", 3, 2, 10, 200.0))
+
+    scoring.while_running(act)
+    assert topics.consume(scoring.broker.kafka, scoring.feed.dead_letter_topic) == []
+
+
+def test_a_new_day_brings_the_baseline_of_the_day_after_it(scoring, baseline, monkeypatch):
+    """A baseline too large to be held whole: only the day types around today are, and these move on at midnight."""
+    monkeypatch.setattr(score_query, "BROADCAST_WHOLE", 0)
+    thursday = TUESDAY.replace(day=26, hour=0)
+
+    def act() -> None:
+        scoring.send("checkout", thursday, 1)
+        scoring.awaits(("checkout", 1, 4, 0, None))
+        before = read_status(scoring.folder).heartbeat["query_started_at"]
+        Clock.at = TUESDAY + dt.timedelta(seconds=10)
+        until("another query", lambda: read_status(scoring.folder).heartbeat["query_started_at"] != before, 120)
+        scoring.send("checkout", thursday.replace(hour=1), 2)
+        scoring.send("checkout", TUESDAY.replace(hour=9), 3)
+        until("all", lambda: len(scoring.scored()) == 3)
+        rows = {row[1]: row for row in scoring.scored()}
+        assert (rows[2], rows[3]) == (("checkout", 2, 4, 1, 400.0), ("checkout", 3, 2, 9, 200.0))
+
+    scoring.while_running(act)
+
+
+def test_services_that_are_not_named_are_left_out(scoring, baseline):
+    def act() -> None:
+        for number, service in enumerate(["search", "login", "checkout", "search", "billing"]):
+            scoring.send(service, TUESDAY.replace(hour=number), number)
+        scoring.awaits(("checkout", 2, 2, 2, 200.0), ("billing", 4, 2, 4, None))
+
+    scoring.while_running(act, "--services", "checkout, billing")

@@ -1,0 +1,224 @@
+"""Live topics of a real broker, with schemas in a real registry, through the app behind a real port."""
+
+import copy
+import datetime as dt
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import fastavro
+import httpx
+import pytest
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+from contracts import avro
+from tests.serving import world
+from tests.serving.conftest import served, wait_until
+
+NOW = dt.datetime.now(dt.UTC).replace(microsecond=0) - dt.timedelta(minutes=10)
+
+
+def at(interval: int) -> dt.datetime:
+    return NOW + dt.timedelta(seconds=10 * interval)
+
+
+@pytest.fixture
+def topics(broker, feed):
+    topics = world.Topics(broker.kafka, broker.registry, feed)
+    topics.create()
+    yield topics
+    topics.delete()
+
+
+@pytest.fixture
+def serving(online, feed):
+    with served(online, {feed.name: feed}) as (url, state), httpx.Client(base_url=f"{url}/api/feeds/{feed.name}") as client:
+        client.state, client.url = state, url
+        yield client
+
+
+def caught_up(serving, records: int) -> None:
+    live = serving.state.live.status
+    wait_until(lambda: live.records == records and live.caught_up, f"{records} records are read")
+
+
+def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online):
+    rows = [world.scored("a", at(i), 100 + i) for i in range(5)] + [world.scored("b", at(0), 7, expected=None, spread=None)]
+    rows[3] = world.scored("a", at(3), 500, Anomalous=True)
+    topics.send("scored", rows)
+    topics.send("anomaly", [world.anomaly(rows[3])] * 2)
+    with served(online, {feed.name: feed}) as (url, state):
+        wait_until(lambda: state.live.status.caught_up, "the topics are read to their ends")
+        client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
+        points = client.get("/services/a/series?minutes=60").json()["points"]
+        assert [(each["value"], each["anomalous"]) for each in points] == [
+            (100, False), (101, False), (102, False), (500, True), (104, False),
+        ]  # fmt: skip
+        assert (points[0]["expected"], points[0]["low"], points[0]["high"], points[0]["pct"]) == (100.0, 88.0, 112.0, 100.0)
+        unknown = client.get("/services/b/series?minutes=60").json()["points"][0]
+        assert (unknown["expected"], unknown["low"], unknown["high"], unknown["pct"]) == (None, None, None, None)
+        assert [(each["service"], each["value"], each["pct"]) for each in client.get("/anomalies").json()] == [("a", 500, 500.0)]
+        health = httpx.get(f"{url}/health").json()
+        assert (health["status"], health["kafka"]["state"], health["kafka"]["records"]) == ("ok", "connected", 8)
+
+
+def test_only_the_last_hour_is_read_back_and_what_comes_after_it(topics, feed, online):
+    old, recent = (dt.datetime.now(dt.UTC) - dt.timedelta(minutes=minutes) for minutes in (62, 58))
+    topics.send("scored", [world.scored("a", at(i), i) for i in range(3)], written=old)
+    topics.send("anomaly", [world.anomaly(world.scored("a", at(0), 500))], written=old)
+    topics.send("scored", [world.scored("a", at(i), i) for i in range(3, 5)], written=recent)
+    with served(online, {feed.name: feed}) as (url, state):
+        wait_until(lambda: state.live.status.caught_up, "the topics are read to their ends")
+        topics.send("anomaly", [world.anomaly(world.scored("a", at(9), 600))])
+        wait_until(lambda: state.memory.anomalies(feed.name, 10), "the new anomaly is read")
+        client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
+        assert [each["value"] for each in client.get("/services/a/series?minutes=60").json()["points"]] == [3, 4]
+        assert [each["value"] for each in client.get("/anomalies").json()] == [600]
+
+
+def test_records_repeated_after_a_restart_of_the_stream_count_once(topics, serving):
+    rows = [world.scored("a", at(i), i) for i in range(10)]
+    topics.send("scored", rows)
+    topics.send("scored", rows[5:])
+    topics.send("scored", [world.scored("a", at(9), 77)])
+    caught_up(serving, 16)
+    points = serving.get("/services/a/series?minutes=60").json()["points"]
+    assert [each["value"] for each in points] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 77]
+
+
+def test_what_does_not_decode_is_counted_and_left_out(topics, serving):
+    good = world.scored("a", at(0), 5)
+    topics.send("scored", [good])
+    for bad in (
+        b"",
+        b"\x00",
+        b"\x01\x00\x00\x00\x01xx",
+        avro.HEADER.pack(0, 2_000_000_000) + b"x",
+        avro.HEADER.pack(0, topics.ids["scored"]) + b"\x04",
+    ):
+        topics.send_raw("scored", "a|0", bad)
+    topics.send_raw("scored", "no key of ours", None)
+    topics.send("scored", [world.scored("a", at(1), 6)])
+    caught_up(serving, 8)
+    assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]] == [5, 6]
+    kafka = httpx.get(f"{serving.url}/health").json()["kafka"]
+    assert kafka["undecodable"] == 6
+    assert kafka["last_undecodable"].startswith(f"{serving.state.feeds.popitem()[0]}.scored-")
+
+
+def test_a_record_deleted_from_the_topic_is_forgotten(topics, serving):
+    row = world.scored("a", at(0), 500, Anomalous=True)
+    topics.send("scored", [row, world.scored("a", at(1), 6)])
+    topics.send("anomaly", [world.anomaly(row)])
+    caught_up(serving, 3)
+    assert len(serving.get("/anomalies").json()) == 1
+    key = f"a|{round(at(0).timestamp() * 1000)}"
+    topics.send_raw("scored", key, None)
+    topics.send_raw("anomaly", key, None)
+    caught_up(serving, 5)
+    assert serving.get("/anomalies").json() == []
+    assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]] == [6]
+
+
+def test_topics_that_come_later_are_found_from_their_first_record(broker, feed, serving):
+    wait_until(lambda: len(serving.state.live.status.missing_topics) == 2, "both topics are missed")
+    remedy = httpx.get(f"{serving.url}/health").json()["remedies"][0]
+    assert feed.scored_topic in remedy
+    topics = world.Topics(broker.kafka, broker.registry, feed)
+    topics.create()
+    topics.send("scored", [world.scored("a", at(0), 5)])
+    try:
+        caught_up(serving, 1)
+        assert serving.get("/services").json()[0]["value"] == 5
+    finally:
+        topics.delete()
+
+
+def test_a_topic_made_anew_starts_over(topics, serving):
+    topics.send("scored", [world.scored("a", at(i), i) for i in range(20)])
+    caught_up(serving, 20)
+    topics.delete()
+    wait_until(topics.created, "the broker is done with deleting")
+    topics.send("scored", [world.scored("a", at(20), 77), world.scored("a", at(21), 78)])
+    caught_up(serving, 22)
+    assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]][-3:] == [19, 77, 78]
+
+
+def test_events_bring_the_service_asked_for_and_every_anomaly(topics, serving, feed):
+    topics.send("scored", [world.scored("a", at(0), 1), world.scored("b", at(0), 2)])
+    caught_up(serving, 2)
+    with httpx.stream("GET", f"{serving.url}/api/events?feed={feed.name}&service=a", timeout=20) as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == ": listening"
+        wait_until(lambda: serving.state.events.listeners == 1, "the listener is there")
+        flagged = world.scored("b", at(1), 900, Anomalous=True)
+        topics.send("scored", [flagged])
+        topics.send("anomaly", [world.anomaly(flagged)])
+        wait_until(lambda: serving.state.live.status.records == 4, "both are read")
+        topics.send("scored", [world.scored("a", at(1), 3)])
+        found = {}
+        for line in lines:
+            if line.startswith("event: "):
+                kind = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                found[kind] = json.loads(line.removeprefix("data: "))
+            if len(found) == 2:
+                break
+    assert (found["anomaly"]["service"], found["anomaly"]["value"]) == ("b", 900)
+    assert (found["scored"]["service"], found["scored"]["value"], found["scored"]["low"]) == ("a", 3, 88.0)
+    wait_until(lambda: serving.state.events.listeners == 0, "the listener that left is forgotten", seconds=25)
+
+
+def test_a_newer_writer_is_read_by_its_own_schema(topics, broker, serving, feed):
+    newer = copy.deepcopy(avro.latest("scored"))
+    newer["fields"].insert(0, {"name": "Note", "type": "string", "default": "-"})
+    schema_id = SchemaRegistryClient({"url": broker.registry}).register_schema(
+        avro.subject(feed.scored_topic), Schema(json.dumps(newer), "AVRO")
+    )
+    value = io.BytesIO()
+    fastavro.schemaless_writer(value, fastavro.parse_schema(newer), world.scored("a", at(0), 42, Note="first field now"))
+    topics.send_raw("scored", "a", avro.HEADER.pack(0, schema_id) + value.getvalue())
+    caught_up(serving, 1)
+    assert serving.get("/services/a/series?minutes=60").json()["points"][0]["value"] == 42
+
+
+def test_a_broker_that_is_down_is_said_so(offline, feed):
+    with served(offline, {feed.name: feed}) as (url, state):
+        wait_until(lambda: state.live.status.broker == "unreachable", "the broker counts as unreachable")
+        health = httpx.get(f"{url}/health")
+        assert (health.status_code, health.json()["status"]) == (200, "degraded")
+        assert "start the brokers" in health.json()["remedies"][0]
+
+
+def test_the_process_stops_at_once_although_a_page_listens(topics, online, feed):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    env = os.environ | {
+        "SUNDIAL_KAFKA": online.kafka,
+        "SUNDIAL_REGISTRY": online.registry,
+        "SUNDIAL_LAKE": online.lake,
+        "SUNDIAL_STREAMS": online.streams,
+    }
+    process = subprocess.Popen([sys.executable, "-m", "uvicorn", "serving.app:app", "--port", str(port)], env=env)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_until(lambda: answers(url), "it answers")
+        with httpx.stream("GET", f"{url}/api/events?feed=service-use", timeout=20) as stream:
+            assert next(stream.iter_lines()) == ": listening"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) in (0, -signal.SIGTERM)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health").status_code == 200
+    except httpx.TransportError:
+        return False

@@ -1,0 +1,94 @@
+"""The API by its own description: whatever is asked, the answer is one that /openapi.json declares, and never 'our fault'."""
+
+import datetime as dt
+
+import pytest
+import schemathesis
+from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from contracts.feeds import Feed, Rule
+from serving import data_docs, metrics, routes
+from serving.app import create_app
+from serving.memory import Anomaly, Reading
+from serving.settings import Settings
+from tests.serving import world
+from tests.support import hostile
+
+FEED = Feed(
+    name="described", description="d", record="service_use_record", timezone="America/New_York", rule=Rule(percent=5, minimum=20)
+)
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+NAMES = ["a", *hostile.TEXTS.values()]
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory):
+    """Serving over a lake with a baseline, history and gate results, and with readings in memory; nothing follows Kafka."""
+    folder = tmp_path_factory.mktemp("described")
+    lake, now = folder / "lake", dt.datetime.now(dt.UTC)
+    world.promote(lake, FEED, dict.fromkeys(NAMES, 10.0), days=[1])
+    world.promote(lake, FEED, {"a": 10.0}, gate=None, by=None, reason=None, candidate_version=None)
+    world.archive(lake, FEED, {("a", now): 5})
+    world.gate_result(lake, FEED, "run-1", True, [world.expectation(), world.expectation(success=False)], now)
+    world.data_docs(lake, FEED, "run-1")
+    settings = Settings("127.0.0.1:1", "http://127.0.0.1:1", str(lake), str(folder / "streams"))
+    app = create_app(settings, {FEED.name: FEED})
+    for name in NAMES:
+        at = round(now.timestamp() * 1000)
+        app.state.sundial.memory.put_reading(FEED.name, name, Reading(at, 90, 45.0, None, 200.0, True, 3))
+        app.state.sundial.memory.put_anomaly(FEED.name, Anomaly(name, at, 90, 45.0, None, 200.0, 3))
+    schema = schemathesis.openapi.from_dict(app.openapi())
+
+    @schema.hook
+    def map_path_parameters(context, path_parameters):
+        """Most requests ask for what is there: a name made up is refused before anything else is looked at."""
+        known = {"feed": [FEED.name], "service": NAMES, "run_id": ["run-1"]}
+        for name in known.keys() & (path_parameters or {}).keys():
+            drawn = sum(map(ord, str(path_parameters[name])))
+            if drawn % 4:
+                path_parameters[name] = known[name][drawn % len(known[name])]
+        return path_parameters
+
+    return schema, TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
+
+
+PATHS = [route.path for part in (routes, data_docs, metrics) for route in part.router.routes if route.include_in_schema]
+ENDLESS = "/api/events"
+
+
+def test_every_path_is_described(described):
+    schema, _ = described
+    assert {operation.ok().path for operation in schema.get_all_operations()} == {plain(path) for path in PATHS}
+
+
+def plain(path: str) -> str:
+    """As the description names it."""
+    return path.replace(":path}", "}")
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path != ENDLESS])
+@given(data=st.data())
+def test_every_answer_is_as_described(described, path, data):
+    schema, client = described
+    operation = schema[plain(path)]["GET"]
+    modes = list(GenerationMode) if list(operation.iter_parameters()) else [GenerationMode.POSITIVE]
+    case = data.draw(operation.as_strategy(generation_mode=data.draw(st.sampled_from(modes))))
+    request = case.as_transport_kwargs(base_url="http://127.0.0.1") | {"cookies": None, "follow_redirects": False}
+    answer = client.request(**request)
+    case.validate_response(answer, checks=CHECKS)

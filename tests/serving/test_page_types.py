@@ -1,0 +1,35 @@
+"""The types that the page's JavaScript is checked against are the API's."""
+
+import re
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from serving import models
+
+TYPES = (Path(models.__file__).parent / "page.d.ts").read_text()
+NOT_SHOWN = {"Problem"}  # the page reads its text alone
+ONLY_THE_PAGES = {"Plot", "Shown"}
+
+
+def interfaces() -> dict[str, dict[str, str]]:
+    """Fields and their types by the name of each interface that stands for itself."""
+    found = {}
+    for name, base, body in re.findall(
+        r"^export interface (\w+)(?: extends (\w+))? \{\n(.*?)^\}", TYPES, re.MULTILINE | re.DOTALL
+    ):
+        found[name] = found.get(base, {}) | dict(re.findall(r"^  (\w+): (.+);$", body, re.MULTILINE))
+    return {name: fields for name, fields in found.items() if name not in ONLY_THE_PAGES}
+
+
+def test_the_page_knows_each_model_field_by_field():
+    declared = {name: each for name, each in vars(models).items() if isinstance(each, type) and issubclass(each, BaseModel)}
+    del declared["BaseModel"]
+    wanted = {name: {field: _nullable(each, field) for field in each.model_fields} for name, each in declared.items()}
+    known = {name: {field: kind.endswith("| null") for field, kind in each.items()} for name, each in interfaces().items()}
+    assert known == {name: fields for name, fields in wanted.items() if name not in NOT_SHOWN}
+
+
+def _nullable(model: type[BaseModel], field: str) -> bool:
+    described = model.model_json_schema()["properties"][field]
+    return {"type": "null"} in described.get("anyOf", [])

@@ -1,0 +1,157 @@
+"""The API without a broker: what is checked, what is refused, what the answers carry."""
+
+import datetime as dt
+
+import pytest
+
+from serving.memory import Anomaly, Reading
+from tests.serving import world
+from tests.serving.conftest import problem
+
+
+def test_with_nothing_there_everything_says_none_yet(client, feed):
+    assert client.get("/api/feeds").json() == [client.get(f"/api/feeds/{feed.name}").json()]
+    info = client.get(f"/api/feeds/{feed.name}").json()
+    assert (info["services"], info["newest_at"], info["anomalies"], info["baseline_version"]) == (0, None, 0, None)
+    assert info["rule"] == {"percent": 5.0, "spread": 6.0, "minimum": 20.0}
+    assert client.get(f"/api/feeds/{feed.name}/services").json() == []
+    assert client.get(f"/api/feeds/{feed.name}/anomalies").json() == []
+    assert client.get(f"/api/feeds/{feed.name}/baseline").json() == {"version": None, "in_force": None, "history": []}
+    assert client.get(f"/api/feeds/{feed.name}/gate-results").json() == []
+    assert client.get("/api/streams").json() == []
+
+
+@pytest.mark.parametrize("path", ["", "/services", "/services/a/series", "/anomalies", "/baseline", "/gate-results"])
+def test_an_undeclared_feed_is_refused(client, feed, path):
+    assert feed.name in problem(client.get(f"/api/feeds/nope{path}"), 404, "unknown-feed")["remedy"]
+
+
+def test_a_path_is_no_feed(client):
+    problem(client.get("/api/feeds/..%2F..%2Fetc"), 404, "http")
+
+
+def test_an_unknown_service_is_refused(client, feed):
+    for path in ("services/a%2Fb/series", "anomalies?service=a%2Fb"):
+        body = problem(client.get(f"/api/feeds/{feed.name}/{path}"), 404, "unknown-service")
+        assert "'a/b'" in body["detail"]
+    problem(client.get(f"/api/events?feed={feed.name}&service=x"), 404, "unknown-service")
+    problem(client.get("/api/events?feed=x"), 404, "unknown-feed")
+
+
+@pytest.mark.parametrize(
+    "query", ["services/a/series?minutes=0", "services/a/series?minutes=x", "anomalies?limit=501", "baseline?limit=0"]
+)
+def test_parameters_out_of_range_are_refused(client, feed, query):
+    assert (
+        query.split("?")[1].split("=")[0]
+        in problem(client.get(f"/api/feeds/{feed.name}/{query}"), 422, "invalid-parameter")["detail"]
+    )
+
+
+def test_a_window_longer_than_memory_is_refused(client, feed, lake):
+    world.promote(lake, feed, {"a": 10.0})
+    body = problem(client.get(f"/api/feeds/{feed.name}/services/a/series?minutes=251"), 422, "window-too-long")
+    assert "at most 250 minutes" in body["remedy"]
+    assert client.get(f"/api/feeds/{feed.name}/services/a/series?minutes=250").status_code == 200
+
+
+def test_a_service_of_the_baseline_alone_has_an_expectation(client, feed, lake):
+    name = "a/b </script> ü"
+    world.promote(lake, feed, {name: 10.0}, growth=1.2)
+    assert [
+        (each["name"], each["in_baseline"], each["value"]) for each in client.get(f"/api/feeds/{feed.name}/services").json()
+    ] == [(name, True, None)]
+    found = client.get(f"/api/feeds/{feed.name}/services/a%2Fb%20%3C%2Fscript%3E%20%C3%BC/series?minutes=10").json()
+    assert (found["service"], found["points"]) == (name, [])
+    at = dt.datetime.fromisoformat(found["expected"][0]["at"]).astimezone(feed.zone)
+    slot = (at.hour * 3600 + at.minute * 60 + at.second) // 10
+    assert found["expected"][0]["expected"] == pytest.approx(1.2 * world.shape(slot, feed.slots, 10.0))
+    assert len(found["expected"]) in (75, 76)
+
+
+def test_the_window_lies_around_the_instant_that_is_asked_for(client, feed, lake):
+    world.promote(lake, feed, {"a": 10.0})
+    at = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
+    world.archive(lake, feed, {("a", at): 40, ("a", at - dt.timedelta(minutes=46)): 1})
+    query = {"minutes": 60, "at": "2026-07-01T14:00:00+02:00"}
+    found = client.get(f"/api/feeds/{feed.name}/services/a/series", params=query).json()
+    assert (found["start"], found["end"], found["live"]) == ("2026-07-01T11:15:00Z", "2026-07-01T12:15:00Z", False)
+    [point] = found["points"]
+    expected = pytest.approx(world.shape(8 * 360, feed.slots, 10.0))  # eight o'clock in New York
+    assert (point["at"], point["value"], point["anomalous"], point["expected"]) == ("2026-07-01T12:00:00Z", 40, None, expected)
+    assert len(found["expected"]) == 360
+    for wrong in ("yesterday", "2026-07-01T14:00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00"):
+        path = f"/api/feeds/{feed.name}/services/a/series?at={wrong}"
+        assert "at" in problem(client.get(path), 422, "invalid-parameter")["detail"]
+
+
+def test_anomalies_carry_the_feeds_own_time(client, feed):
+    at = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
+    memory = client.app.state.sundial.memory
+    memory.put_reading(feed.name, "a", Reading(round(at.timestamp() * 1000), 90, 45.0, 1.0, 200.0, True, 3))
+    memory.put_anomaly(feed.name, Anomaly("a", round(at.timestamp() * 1000), 90, 45.0, 1.0, 200.0, 3))
+    (found,) = client.get(f"/api/feeds/{feed.name}/anomalies?service=a").json()
+    assert found == {
+        "feed": feed.name,
+        "service": "a",
+        "at": "2026-07-01T12:00:00Z",
+        "at_local": "2026-07-01T08:00:00-04:00",
+        "value": 90,
+        "expected": 45.0,
+        "spread": 1.0,
+        "pct": 200.0,
+        "baseline_version": 3,
+    }
+
+
+def test_the_baseline_says_how_each_version_came_to_be(client, feed, lake):
+    world.promote(lake, feed, {"a": 10.0}, at="2026-11-20T03:00:00+00:00")
+    world.promote(lake, feed, {"a": 10.0}, gate=False, by="omar", reason="a known move", run_id="nightly-2", as_of="2026-11-21")
+    world.roll_back(lake, feed, 0, at="2026-11-21T09:30:00+00:00")
+    world.keep_up(lake, feed)
+    found = client.get(f"/api/feeds/{feed.name}/baseline?limit=3").json()
+    assert (found["version"], found["in_force"]) == (2, found["history"][0])
+    assert found["in_force"] == {
+        "version": 2,
+        "kind": "rollback",
+        "promoted_at": "2026-11-21T09:30:00Z",
+        "by": "mara",
+        "reason": "it was worse",
+        "gate": True,
+        "as_of": "2026-11-20",
+        "candidate_version": 3,
+        "rolled_back_to": 0,
+        "run_id": "rollback-1",
+    }
+    approved, promoted = found["history"][1:]
+    assert (approved["kind"], approved["gate"], approved["by"], approved["as_of"]) == ("promotion", False, "omar", "2026-11-21")
+    assert (promoted["version"], promoted["rolled_back_to"]) == (0, None)
+    assert client.get(f"/api/feeds/{feed.name}").json()["baseline_version"] == 2
+
+
+def test_gate_results_carry_severity_and_where_the_docs_are(client, feed, lake):
+    start = dt.datetime(2026, 11, 20, 3, tzinfo=dt.UTC)
+    found = [world.expectation(), world.expectation(success=False, severity="warning")]
+    run = "scheduled__2026-11-20T00:00:00+00:00"
+    world.gate_result(lake, feed, run, True, found, start)
+    world.gate_result(lake, feed, "cleaned-up", True, [], start - dt.timedelta(days=1))
+    world.data_docs(lake, feed, run)
+    newest, oldest = client.get(f"/api/feeds/{feed.name}/gate-results").json()
+    assert (newest["run_id"], newest["success"], newest["expectations"]) == (run, True, found)
+    assert newest["docs_url"] == f"/gate/{feed.name}/scheduled__2026-11-20T00%3A00%3A00%2B00%3A00/"
+    assert (oldest["run_id"], oldest["docs_url"]) == ("cleaned-up", None)
+
+
+def test_health_says_what_is_down_and_what_to_do(client, offline):
+    body = client.get("/health").json()
+    assert body["kafka"]["caught_up"] is False
+    state = client.app.state.sundial.live.status
+    state.broker, state.broker_error = "unreachable", "refused"
+    body = client.get("/health").json()
+    assert (body["status"], body["kafka"]["state"]) == ("degraded", "unreachable")
+    assert body["remedies"] == [f"Kafka at {offline.kafka} does not answer: start the brokers or correct SUNDIAL_KAFKA."]
+
+
+def test_only_the_declared_hosts_and_methods(client):
+    assert client.get("/health", headers={"Host": "rebound.example"}).status_code == 400
+    problem(client.post("/api/feeds"), 405, "http")

@@ -1,0 +1,140 @@
+"""Any bytes on the derived topics: a record is shown as fastavro reads it, or counted with a reason. The API still answers."""
+
+import http.server
+import io
+import json
+import math
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import fastavro
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from contracts import avro
+from contracts.declarations import SCHEMAS
+from contracts.feeds import Feed
+from serving.app import create_app
+from serving.events import Event
+from serving.routes import event_json
+from serving.settings import Settings
+from tests.support import hostile
+
+RECORDS = sorted(folder.name for folder in (SCHEMAS / "avro").iterdir())
+IDS = {record: number for number, record in enumerate(RECORDS, 1)}
+NO_AVRO = 1000  # the id of a schema that is JSON Schema
+SCHEMA_OF = {number: {"schema": json.dumps(avro.latest(record))} for record, number in IDS.items()}
+SCHEMA_OF[NO_AVRO] = {"schema": '{"type": "object"}', "schemaType": "JSON"}
+FEED = Feed(name="fuzzed", description="d", record="service_use_record", timezone="America/New_York")
+
+
+class Registry(http.server.BaseHTTPRequestHandler):
+    """Answers what a schema id is, with or without a prefix and a query."""
+
+    def do_GET(self):
+        asked = re.search(r"/schemas/ids/(\d+)", self.path)
+        found = SCHEMA_OF.get(int(asked[1])) if asked else None
+        body = json.dumps(found or {"error_code": 40403, "message": "Schema not found"}).encode()
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@dataclass
+class Serving:
+    """What serving makes of records that it is handed as its consumer would hand them over."""
+
+    client: TestClient
+
+    def take(self, record: str, key: bytes | None, value: bytes | None) -> tuple[Event | None, str | None]:
+        """The event that pages get, and the reason where it counts the record as undecodable."""
+        name = FEED.scored_topic if record == "scored" else FEED.anomalies_topic
+        said = {"topic": name, "partition": 0, "offset": 5, "error": None, "key": key, "value": value}
+        live = self.client.app.state.sundial.live
+        before = live.status.undecodable
+        event = live._take(SimpleNamespace(**{field: (lambda it=it: it) for field, it in said.items()}))
+        if live.status.undecodable == before:
+            return event, None
+        place, _, reason = live.status.last_undecodable.partition(": ")
+        assert (live.status.undecodable, place) == (before + 1, f"{name}-0-5")
+        return event, reason
+
+
+@pytest.fixture(scope="module")
+def registry() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def serving(registry, tmp_path_factory) -> Serving:
+    """Serving that follows no Kafka and holds little."""
+    folder = tmp_path_factory.mktemp("serving")
+    few = {"services_per_feed": 3, "anomalies_per_feed": 3, "readings_per_service": 3}
+    settings = Settings("127.0.0.1:1", registry, str(folder / "lake"), str(folder / "streams"), **few)
+    return Serving(TestClient(create_app(settings, {FEED.name: FEED}), base_url="http://127.0.0.1"))
+
+
+def by_fastavro(value: bytes, record: str) -> dict | None:
+    """The record, by the schema that its header names; None where it is none."""
+    if len(value) < 5 or value[0] != 0 or (writer := int.from_bytes(value[1:5])) not in IDS.values():
+        return None
+    parsed = avro.parsed(RECORDS[writer - 1])
+    try:
+        return fastavro.schemaless_reader(io.BytesIO(value[5:]), parsed, avro.parsed(record))
+    except Exception:  # of many kinds
+        return None
+
+
+def shown(row: dict) -> bool:
+    """Whether it can be shown: numbers that are finite, a time in which a page can count."""
+    numbers = (row["Expected"], row["Spread"], row["PredictedPct"])
+    return all(each is None or math.isfinite(each) for each in numbers) and 1900 <= row["Timestamp"].year < 2200
+
+
+@pytest.mark.parametrize("writer", RECORDS)
+@given(data=st.data(), record=st.sampled_from(["scored", "anomaly"]))
+def test_a_record_is_read_as_fastavro_reads_it_or_counted_with_a_reason(serving, writer, record, data):
+    value = data.draw(hostile.payloads(avro.latest(writer), IDS[writer]))
+    row = by_fastavro(value, record)
+    event, reason = serving.take(record, b"any key", value)
+    if row is None or not shown(row):
+        assert event is None
+        assert reason
+    else:
+        assert (event.service, reason) == (row["ServiceName"], None)
+        assert (event.record.at, event.record.value) == (round(row["Timestamp"].timestamp() * 1000), row["Value"])
+        numbers = (event.record.expected, event.record.spread, event.record.pct, event.record.baseline_version)
+        assert numbers == (row["Expected"], row["Spread"], row["PredictedPct"], row["BaselineVersion"])
+        json.loads(event_json(FEED, event), parse_constant=pytest.fail)  # NaN is no JSON
+    for path in ("", "/services", "/anomalies"):
+        assert serving.client.get(f"/api/feeds/{FEED.name}{path}").status_code == 200
+
+
+@given(st.one_of(st.none(), st.binary(), st.text().map(str.encode)), st.sampled_from(["scored", "anomaly"]))
+@example(b"a|--5", "scored")
+@example("a|²".encode(), "scored")
+@example(b"a|" + b"9" * 5000, "anomaly")
+@example(b"a|" + b"9" * 19, "scored")
+def test_a_deletion_of_any_key_stops_nothing(serving, key, record):
+    event, reason = serving.take(record, key, None)
+    assert event is None
+    assert (reason is None) == bool(re.fullmatch(rb"(?s).+\|-?[0-9]{1,19}", key or b""))
+
+
+def test_a_record_of_a_schema_that_is_not_avro_is_counted(serving):
+    event, reason = serving.take("scored", b"a|0", avro.HEADER.pack(avro.MAGIC, NO_AVRO) + b"x")
+    assert event is None
+    assert str(NO_AVRO) in reason

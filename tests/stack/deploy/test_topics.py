@@ -1,0 +1,80 @@
+"""Topics in a real broker: created as declared, brought up to date when a declaration changes, refused where they don't fit."""
+
+import uuid
+
+import pytest
+from confluent_kafka.admin import ConfigResource, ResourceType
+
+from contracts.declarations import Topic
+from contracts.feeds import Feed
+from stack.deploy import cluster, topics
+from stack.errors import StackError
+
+
+def feed(**overrides) -> Feed:
+    declared = {"name": f"deploy-{uuid.uuid4().hex[:8]}", "description": "of the test", "record": "service_use_record"}
+    return Feed(**{**declared, "partitions": 2, "retention_days": 3, **overrides})
+
+
+def settings(broker, topic: str) -> dict[str, str]:
+    client = cluster.admin(broker.kafka)
+    (future,) = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
+    return {name: entry.value for name, entry in future.result(timeout=10).items()}
+
+
+def partitions(broker, topic: str) -> int:
+    return len(cluster.admin(broker.kafka).list_topics(timeout=10).topics[topic].partitions)
+
+
+def test_a_feeds_topics_are_created_as_declared(broker):
+    declared = feed()
+    changes = topics.deploy(broker.kafka, declared.topics)
+    assert sorted(changes) == sorted(
+        f"{declared.name}{suffix}: created" for suffix in ("", ".scored", ".anomalies", ".dead-letter")
+    )
+    assert partitions(broker, declared.topic) == 2
+    assert partitions(broker, declared.dead_letter_topic) == 1
+    source, scored = settings(broker, declared.topic), settings(broker, declared.scored_topic)
+    assert source["retention.ms"] == str(3 * 86_400_000)
+    assert source["cleanup.policy"] == "delete"
+    assert source["message.timestamp.type"] == "LogAppendTime"  # a capture of years ago is not deleted at once
+    assert set(scored["cleanup.policy"].split(",")) == {"compact", "delete"}
+    assert source["segment.ms"] == str(3 * 86_400_000 // 7), "or three days would be ten"
+    assert source["min.insync.replicas"] == "1"
+
+
+def test_a_table_is_kept_for_ever(broker):
+    name = f"table-{uuid.uuid4().hex[:8]}"
+    topics.deploy(broker.kafka, [Topic(name, 1, None, compacted=True)])
+    found = settings(broker, name)
+    assert (found["cleanup.policy"], found["retention.ms"], found["segment.ms"]) == ("compact", "-1", str(7 * 86_400_000))
+
+
+def test_deploying_again_changes_nothing_and_a_changed_declaration_is_carried_out(broker):
+    declared = feed()
+    topics.deploy(broker.kafka, declared.topics)
+    assert topics.deploy(broker.kafka, declared.topics) == []
+    changed = declared.model_copy(update={"partitions": 4, "retention_days": 5})
+    changes = topics.deploy(broker.kafka, changed.topics)
+    assert f"{declared.name}: 2 → 4 partitions" in changes
+    assert f"{declared.name}: retention.ms 259200000 → 432000000" in changes
+    assert settings(broker, declared.scored_topic)["retention.ms"] == "432000000"
+    assert topics.deploy(broker.kafka, changed.topics) == []
+
+
+def test_fewer_partitions_than_there_are_is_an_error_that_names_the_topic(broker):
+    declared = feed()
+    topics.deploy(broker.kafka, declared.topics)
+    with pytest.raises(StackError, match=f"topic {declared.name} has 2 partitions, its declaration says 1"):
+        topics.deploy(broker.kafka, declared.model_copy(update={"partitions": 1}).topics)
+
+
+def test_a_misspelt_topic_is_not_created_by_asking_for_it(broker):
+    name = f"nobody-declared-{uuid.uuid4().hex[:8]}"
+    client = cluster.admin(broker.kafka)
+    client.list_topics(name, timeout=10)
+    assert name not in client.list_topics(timeout=10).topics
+
+
+def test_the_registry_keeps_its_schemas_for_ever(broker):
+    assert settings(broker, "kafkasql-journal")["retention.ms"] == "-1"

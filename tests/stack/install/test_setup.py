@@ -1,0 +1,39 @@
+"""A machine that Sundial cannot use is refused with the reason; what is there is not fetched again."""
+
+from collections import namedtuple
+
+import pytest
+
+from stack.errors import StackError
+from stack.install import setup
+
+
+def test_another_python_is_refused(monkeypatch):
+    monkeypatch.setattr(setup.sys, "version_info", (3, 13, 1, "final", 0))
+    with pytest.raises(StackError, match=r"this is Python 3\.13\.1; Sundial needs 3\.11"):
+        setup.check_machine()
+
+
+def test_a_full_disk_is_told_before_anything_is_fetched(monkeypatch):
+    Usage = namedtuple("Usage", "total used free")
+    monkeypatch.setattr(setup.shutil, "disk_usage", lambda _: Usage(10, 9, 1_500_000_000))
+    with pytest.raises(StackError, match=r"has 1\.5 GB free; 4 GB are needed"):
+        setup.check_machine()
+
+
+def test_nothing_is_done_where_the_stamps_match(monkeypatch, capsys):
+    for name in ("check_machine", "install_packages", "fetch_jars"):
+        monkeypatch.setattr(setup, name, lambda *_, name=name: pytest.fail(f"{name} was called"))
+    monkeypatch.setattr(setup, "fresh", lambda folder, names: True)
+    setup.setup(relock=False)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_stamp_holds_until_an_input_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr(setup, "ROOT", tmp_path)
+    (tmp_path / "input").write_text("one")
+    assert not setup.fresh(tmp_path, ("input",))
+    (tmp_path / ".made-from").write_text(setup.fingerprint(("input",)))
+    assert setup.fresh(tmp_path, ("input",))
+    (tmp_path / "input").write_text("two")
+    assert not setup.fresh(tmp_path, ("input",))

@@ -1,0 +1,101 @@
+"""A stream's state follows from its lock and its heartbeat."""
+
+import datetime as dt
+
+import pytest
+
+from supervision.files import StreamFolder, locked
+from supervision.status import STALE_SECONDS, read_all, read_status
+
+NOW = dt.datetime.now(dt.UTC)
+
+
+def ago(seconds: float) -> dt.datetime:
+    return NOW - dt.timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def folder(tmp_path) -> StreamFolder:
+    made = StreamFolder.of(tmp_path / "streams", "service-use", "score")
+    made.make()
+    return made
+
+
+@pytest.fixture
+def driver(folder):
+    """A driver that lives and has given no heartbeat yet; started a minute ago."""
+    with locked(folder.driver_lock):
+        folder.write_driver({"pid": 7, "started_at": ago(60).isoformat()})
+        yield folder
+
+
+def beat(folder: StreamFolder, at: dt.datetime, **fields) -> None:
+    folder.write_heartbeat({"at": at.isoformat(), "state": "running", **fields})
+
+
+@pytest.mark.parametrize("state", ["starting", "running", "swapping", "stopping"])
+def test_a_living_stream_is_what_its_heartbeat_says(driver, state):
+    beat(driver, ago(0.5), state=state, baseline_version=4)
+    found = read_status(driver, NOW)
+    assert (found.name, found.pid, found.state, found.problem, found.age) == ("service-use.score", 7, state, None, 0.5)
+    assert found.heartbeat["baseline_version"] == 4
+
+
+def test_a_driver_that_does_not_report_is_stale(driver):
+    beat(driver, ago(STALE_SECONDS + 20))
+    found = read_status(driver, NOW)
+    assert (found.state, found.age) == ("stale", 30.0)
+    assert found.problem == "driver 7 lives but has not reported for 30 s: see service-use.score/driver.log"
+
+
+def test_an_unknown_state_is_not_believed(driver):
+    beat(driver, NOW, state="dancing")
+    assert read_status(driver, NOW).state == "stale"
+    assert "'dancing'" in read_status(driver, NOW).problem
+
+
+def test_before_its_first_heartbeat_a_driver_is_starting(driver):
+    assert read_status(driver, NOW).state == "starting"
+    beat(driver, ago(600), state="stopping")
+    found = read_status(driver, NOW)
+    assert (found.state, found.age, found.heartbeat) == ("starting", None, {}), "that was the driver before"
+
+
+def test_a_driver_whose_lock_is_free_is_dead_however_fresh_its_heartbeat(folder):
+    folder.driver_lock.touch()
+    folder.write_driver({"pid": 1, "started_at": ago(60).isoformat()})
+    beat(folder, NOW)
+    found = read_status(folder, NOW)
+    assert (found.state, found.pid, found.alive) == ("dead", None, False), "pid 1 lives, but is no driver"
+    assert found.problem == "driver 1 is gone: see service-use.score/driver.log"
+    beat(folder, NOW, state="stopping")
+    assert (read_status(folder, NOW).state, read_status(folder, NOW).problem) == ("stopped", None)
+    beat(folder, NOW, state="stopping", last_error="ConnectionRefusedError: the JVM is gone")
+    assert read_status(folder, NOW).state == "dead", "it had time for a last heartbeat, but no stop was requested"
+
+
+def test_half_written_files_are_no_error(driver):
+    for text in ('{"at": "20', "[]", '{"at": 5}', ""):
+        driver.heartbeat_file.write_text(text)
+        assert read_status(driver, NOW).state == "starting"
+    driver.driver_file.write_text("[]")
+    assert read_status(driver, NOW).pid is None
+
+
+def test_an_empty_folder_is_dead(folder):
+    assert read_status(folder, NOW).state == "dead"
+    assert "no readable driver.json" in read_status(folder, NOW).problem
+
+
+def test_streams_come_by_name(tmp_path, folder):
+    assert read_all(tmp_path / "nowhere") == []
+    (folder.path.parent / "a.score").mkdir()
+    (folder.path.parent / "no-stream").mkdir()
+    (folder.path.parent / "starts.txt").touch()
+    assert [each.name for each in read_all(folder.path.parent)] == ["a.score", "service-use.score"]
+
+
+def test_a_stream_is_given_up_while_it_is_marked_so(folder):
+    assert not read_status(folder).given_up
+    folder.mark_given_up()
+    assert read_status(folder).given_up

@@ -1,0 +1,1 @@
+"""What tests of several rooms use: tiers and shards, waiting, topics, and what a run costs."""
