@@ -7,6 +7,13 @@ from jobs.backends import settings
 from jobs.backends.settings import Platform
 from supervision import spark_history
 
+# What Avro may allocate for one value because its bytes claim that length. Without limits, five bytes ask for two gigabytes and
+# end the JVM. Avro reads these when it decodes for the first time.
+_AVRO_LIMITS = {
+    "org.apache.avro.limits.bytes.maxLength": 16_000_000,
+    "org.apache.avro.limits.string.maxLength": 16_000_000,
+    "org.apache.avro.limits.collectionItems.maxLength": 1_000_000,
+}
 # Of queries with state.
 _STATE_STORE = {
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
@@ -20,6 +27,8 @@ def session(name: str, platform: Platform, **conf: str) -> SparkSession:
     for key, value in (_settings(platform) | conf).items():
         builder = builder.config(key, value)
     created = builder.getOrCreate()
+    for key, value in _AVRO_LIMITS.items():
+        created.sparkContext._jvm.java.lang.System.setProperty(key, str(value))  # of the driver, whose JVM may be there already
     created.sparkContext.setLogLevel("WARN")
     if platform.events:
         print(spark_history.line(created.sparkContext.applicationId), flush=True)
@@ -44,6 +53,7 @@ def _settings(platform: Platform) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.python.daemon.module": "jobs.backends.python_daemon",
+        "spark.executor.defaultJavaOptions": " ".join(f"-D{key}={value}" for key, value in _AVRO_LIMITS.items()),
     }
     if not settings.submitted():
         conf["spark.master"] = "local[2]"

@@ -5,6 +5,8 @@ What the values mean is in `feed_records` and `query_records`."""
 import json
 import re
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import cast
 
 from pyspark.sql import Column, SparkSession
@@ -50,13 +52,16 @@ def decode(payload: str, record: str, writers: Writers) -> Column:
 def reason(payload: str, decoded: Column, record: str, writers: Writers, what: str = "value") -> Column:
     """Why a value that went through `decode` is none; null where it is one. `what`, "value" or "key", is for the words."""
     known = [_header_of(schema_id) for schema_id, _ in writers.schemas]
-    return (
+    latest = avro.latest(record)
+    text = _text_is_utf8(decoded, latest)
+    found = (
         F.when(F.col(payload).isNull(), "no value (tombstone) where a record belongs" if what == "value" else f"no {what}")
         .when(F.length(payload) <= HEADER_BYTES, f"{what} too short for the Confluent wire format")
         .when(F.substring(payload, 1, 1) != F.lit(bytearray([avro.MAGIC])), "first byte is not the Confluent magic byte 0")
         .when(~_header(payload).isin(known), _unknown_id(payload, writers))
-        .when(decoded[_always_there(avro.latest(record))].isNull(), f"{what} is not Avro of the schema that its header names")
+        .when(decoded[_always_there(latest)].isNull(), f"{what} is not Avro of the schema that its header names")
     )
+    return found if text is None else found.when(~text, f"{what} has text that is not UTF-8")
 
 
 def encode(record: str, schema_id: int, version: int | None = None) -> Column:
@@ -93,6 +98,22 @@ def _marked(schema: dict) -> dict:
 def _always_there(schema: dict) -> str:
     """A field that is null only where decoding failed."""
     return next((field["name"] for field in schema["fields"] if not _nullable(field["type"])), _READ)
+
+
+def _text_is_utf8(value: Column, avro_type) -> Column | None:
+    """Whether all text within a value is UTF-8, which Spark does not ask of a string; None where no text can be."""
+    if isinstance(avro_type, list):
+        return _text_is_utf8(value, next(each for each in avro_type if each != "null"))
+    kind = avro_type["type"] if isinstance(avro_type, dict) else avro_type
+    if kind == "string":
+        return F.coalesce(F.is_valid_utf8(value), F.lit(True))
+    if kind == "record":
+        found = (_text_is_utf8(value[field["name"]], field["type"]) for field in avro_type["fields"])
+        return reduce(and_, texts) if (texts := [each for each in found if each is not None]) else None
+    if kind == "array" and _text_is_utf8(value, avro_type["items"]) is not None:
+        items = F.forall(value, lambda item: cast(Column, _text_is_utf8(item, avro_type["items"])))
+        return F.coalesce(items, F.lit(True))
+    return None
 
 
 def _nullable(avro_type) -> bool:

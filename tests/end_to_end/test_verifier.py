@@ -19,10 +19,14 @@ SLOT = 8133
 class Message:
     """As confluent-kafka has it."""
 
+    of: str
     at: tuple[int, int]
     name: bytes
     bytes_: bytes
     said: dict = field(default_factory=dict)
+
+    def topic(self) -> str:
+        return self.of
 
     def partition(self) -> int:
         return self.at[0]
@@ -48,13 +52,25 @@ class Broker:
 
     def write(self, topic: str, key: bytes, value: bytes, **headers: bytes) -> None:
         found = self.topics.setdefault(topic, [])
-        found.append(Message((0, len(found)), key, value, headers))
+        found.append(Message(topic, (0, len(found)), key, value, headers))
 
-    def consume(self, _, topic: str, since: dict[int, int]) -> list[Message]:
-        return self.topics.get(topic, [])[since.get(0, 0) :]
+    def follower(self, _, *names: str) -> "Follower":
+        return Follower(self, names)
 
     def ends(self, _, topic: str) -> dict[int, int]:
         return {0: len(self.topics.get(topic, []))}
+
+
+class Follower:
+    """As support.topics has it."""
+
+    def __init__(self, broker: Broker, names: tuple[str, ...]):
+        self._broker, self._seen = broker, dict.fromkeys(names, 0)
+
+    def news(self) -> list[Message]:
+        found = [message for name, seen in self._seen.items() for message in self._broker.topics.get(name, [])[seen:]]
+        self._seen = {name: len(self._broker.topics.get(name, [])) for name in self._seen}
+        return found
 
 
 def encoded(name: str, row: dict) -> bytes:
@@ -70,7 +86,7 @@ def baseline(average: float) -> oracle.Baseline:
 @pytest.fixture
 def broker(monkeypatch) -> Broker:
     made = Broker()
-    monkeypatch.setattr(topics, "consume", made.consume)
+    monkeypatch.setattr(topics, "Follower", made.follower)
     monkeypatch.setattr(topics, "ends", made.ends)
     return made
 

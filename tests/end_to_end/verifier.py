@@ -17,18 +17,6 @@ from tests.support import topics
 TOPIC = "service-use"
 
 
-class Tail:
-    """A topic, read on from where it was."""
-
-    def __init__(self, kafka: str, topic: str):
-        self.kafka, self.topic, self.position = kafka, topic, {}
-
-    def news(self) -> list[Message]:
-        found = topics.consume(self.kafka, self.topic, self.position)
-        self.position |= {message.partition(): message.offset() + 1 for message in found}
-        return found
-
-
 @dataclass(frozen=True)
 class Reading:
     service: str
@@ -49,8 +37,13 @@ class Verifier:
         self.kafka, self.since = kafka, since
         self.table = lake / "baseline" / "service_use"
         self.baseline = cache(self._baseline)
-        self.source = Tail(kafka, TOPIC)
-        self.derived = {name: Tail(kafka, f"{TOPIC}.{name}") for name in ("scored", "anomalies", "dead-letter")}
+        self.source = topics.Follower(kafka, TOPIC)
+        self.judges = {
+            f"{TOPIC}.scored": self._scored,
+            f"{TOPIC}.anomalies": self._anomaly,
+            f"{TOPIC}.dead-letter": self._dead_letter,
+        }
+        self.derived = topics.Follower(kafka, *self.judges)
         self.history: dict[str, dict[int, int]] = defaultdict(dict)  # every value in the topic, the latest of each instant
         self.sent: dict[bytes, dict[int, Reading]] = defaultdict(dict)  # by key and value, the first reading of them
         self.readings: dict[bytes, Reading] = {}  # by key, the latest
@@ -67,15 +60,11 @@ class Verifier:
 
     def look(self) -> None:
         """Read what is new. The source comes last: what a derived record was made from is in it then."""
-        news = {name: tail.news() for name, tail in self.derived.items()}
+        news = self.derived.news()
         for message in self.source.news():
             self._sent(message)
-        for message in news["scored"]:
-            self._scored(message)
-        for message in news["anomalies"]:
-            self._anomaly(message)
-        for message in news["dead-letter"]:
-            self._dead_letter(message)
+        for message in news:
+            self.judges[message.topic()](message)
 
     def differences(self) -> list[str]:
         """All that is missing, in words, after a look. Raises AssertionError where something is wrong for good."""

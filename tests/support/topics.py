@@ -85,6 +85,12 @@ class Follower:
 
     def look(self) -> list[Message]:
         """All that came since the first look, each partition in order."""
+        self.messages += self.news()
+        return self.messages
+
+    def news(self) -> list[Message]:
+        """What came since the look before, each partition in order."""
+        found: list[Message] = []
         ends = self._ends()
         while ahead := {place for place, end in ends.items() if self._at[place] < end}:
             messages = self._reader.consume(10_000, timeout=SECONDS)
@@ -93,10 +99,10 @@ class Follower:
                 if message.error() and message.error().code() != KafkaError._PARTITION_EOF:
                     raise KafkaException(message.error())
                 if not message.error():
-                    self.messages.append(message)
+                    found.append(message)
                 # The event of a partition's end has the offset that comes next, behind a transaction's marker as well.
                 self._at[message.topic(), message.partition()] = message.offset() + (0 if message.error() else 1)
-        return self.messages
+        return found
 
     def _ends(self) -> dict[tuple[str, int], int]:
         latest = {TopicPartition(*place): OffsetSpec.latest() for place in self._at}
