@@ -27,8 +27,8 @@ def session(name: str, platform: Platform, **conf: str) -> SparkSession:
     for key, value in (_settings(platform) | conf).items():
         builder = builder.config(key, value)
     created = builder.getOrCreate()
-    for key, value in _AVRO_LIMITS.items():
-        created.sparkContext._jvm.java.lang.System.setProperty(key, str(value))  # of the driver, whose JVM may be there already
+    for key, limit in _AVRO_LIMITS.items():
+        created.sparkContext._jvm.java.lang.System.setProperty(key, str(limit))  # of the driver, whose JVM may be there already
     created.sparkContext.setLogLevel("WARN")
     if platform.events:
         print(spark_history.line(created.sparkContext.applicationId), flush=True)
