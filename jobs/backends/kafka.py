@@ -79,13 +79,14 @@ def last_value(platform: Platform, topic: str, key: bytes, group: str, wait: flo
         end = Ends(platform, [topic], committed=False).now()[topic]
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         while time.monotonic() < deadline:
-            for message in consumer.consume(10_000, timeout=0.5):
-                if not message.error():
-                    found = message.value() if message.key() == key else found
-                elif message.error().code() != KafkaError._PARTITION_EOF:
-                    raise KafkaException(message.error())
-                elif message.offset() >= end:
-                    return found
+            if (message := consumer.poll(0.5)) is None:
+                continue
+            if not message.error():
+                found = message.value() if message.key() == key else found
+            elif message.error().code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(message.error())
+            elif message.offset() >= end:
+                return found
     raise JobError(f"topic {topic}: could not be read to its end within {wait:.0f} s; a transaction of another query may be open")
 
 

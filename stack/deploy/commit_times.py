@@ -49,7 +49,8 @@ def _everything(bootstrap: str, access: KafkaAccess) -> Iterator[Message]:
         consumer.assign([TopicPartition(COMMITS, number, OFFSET_BEGINNING) for number in unfinished])
         last_message_at = time.monotonic()
         while unfinished:
-            messages = consumer.consume(10_000, timeout=0.2)
+            first = consumer.poll(0.2)  # to ask for many at once would be to wait for so many
+            messages = [first, *consumer.consume(10_000, timeout=0)] if first else []
             last_message_at = time.monotonic() if messages else last_message_at
             if time.monotonic() - last_message_at > WAIT:
                 raise StackError(f"{COMMITS} at {bootstrap} does not go on after {WAIT:.0f} s")

@@ -32,6 +32,12 @@ def _marks(reader: Consumer, topic: str) -> dict[int, tuple[int, int]]:
     return {number: reader.get_watermark_offsets(TopicPartition(topic, number), timeout=SECONDS) for number in partitions}
 
 
+def _came(reader: Consumer) -> list[Message]:
+    """What can be had now, after waiting for the first of it. (To ask for many at once would be to wait for so many.)"""
+    first = reader.poll(SECONDS)
+    return [first, *reader.consume(10_000, timeout=0)] if first else []
+
+
 def ends(kafka: str, topic: str, committed: bool = False) -> dict[int, int]:
     """The offset after the last record, by partition. committed: after the last one before a transaction that is still open."""
     reader = _reader(kafka, committed)
@@ -54,7 +60,7 @@ def consume(kafka: str, topic: str, since: Mapping[int, int] | None = None, comm
         reader.assign([TopicPartition(topic, number, begins[number]) for number in sorted(reading)])
         found: dict[int, list[Message]] = {number: [] for number in sorted(reading)}
         while reading:
-            messages = reader.consume(10_000, timeout=SECONDS)
+            messages = _came(reader)
             assert messages, f"{topic}: partitions {sorted(reading)} end at {marks}, but nothing came for {SECONDS} s"
             for message in messages:
                 number, high = message.partition(), marks[message.partition()][1]
@@ -75,7 +81,8 @@ class Follower:
 
     def __init__(self, kafka: str, *topics: str):
         self.messages: list[Message] = []
-        self._admin, self._reader = AdminClient({"bootstrap.servers": kafka, "log_level": 0}), _reader(kafka, committed=True)
+        self._kafka, self._reader = kafka, _reader(kafka, committed=True)
+        self._ask_anew()
         known = self._reader.list_topics(timeout=SECONDS).topics
         self._partitions = [
             TopicPartition(topic, number, OFFSET_BEGINNING) for topic in topics for number in known[topic].partitions
@@ -93,7 +100,7 @@ class Follower:
         found: list[Message] = []
         ends = self._ends()
         while ahead := {place for place, end in ends.items() if self._at[place] < end}:
-            messages = self._reader.consume(10_000, timeout=SECONDS)
+            messages = _came(self._reader)
             assert messages, f"{sorted(ahead)} end at {ends}, but nothing came for {SECONDS} s"
             for message in messages:
                 if message.error() and message.error().code() != KafkaError._PARTITION_EOF:
@@ -106,8 +113,18 @@ class Follower:
 
     def _ends(self) -> dict[tuple[str, int], int]:
         latest = {TopicPartition(*place): OffsetSpec.latest() for place in self._at}
-        asked = self._admin.list_offsets(latest, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=SECONDS)
-        return {(each.topic, each.partition): found.result(timeout=SECONDS).offset for each, found in asked.items()}
+        for _ in range(10):
+            asked = self._admin.list_offsets(latest, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=SECONDS)
+            try:
+                return {(each.topic, each.partition): found.result(timeout=SECONDS).offset for each, found in asked.items()}
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.FENCED_LEADER_EPOCH:
+                    raise
+                self._ask_anew()  # the broker was started again since the client asked for its leaders
+        raise AssertionError(f"{self._kafka} refuses what it has just said of its leaders")
+
+    def _ask_anew(self) -> None:
+        self._admin = AdminClient({"bootstrap.servers": self._kafka, "log_level": 0})
 
 
 def produce(kafka: str, topic: str, records: Iterable[tuple[bytes | None, bytes | None]], **options) -> None:
