@@ -12,7 +12,7 @@ from stack.parts import kafka
 from tests.delivery.cluster import ALL, Cluster
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.kill, pytest.mark.full]
+pytestmark = pytest.mark.kill
 
 PARTITIONS = 4
 

@@ -2,18 +2,29 @@
 
 import uuid
 
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from contracts.declarations import Topic
 from contracts.kafka_access import PLAIN
 from stack.deploy import topics
 from stack.deploy.cluster import admin, replication
+from tests.support.waiting import until
 
 
 def settings(cluster, topic: str) -> dict[str, str]:
     client = admin(cluster.instance.kafka)
-    (future,) = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
-    return {name: entry.value for name, entry in future.result(timeout=10).items()}
+
+    def described() -> dict[str, str] | None:
+        (future,) = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
+        try:
+            return {name: entry.value for name, entry in future.result(timeout=10).items()}
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+            return None  # the broker that was asked has not heard of it yet
+
+    return until(f"a broker knows {topic}", described)
 
 
 def test_a_topic_is_kept_by_three_brokers_and_confirmed_by_two(cluster):

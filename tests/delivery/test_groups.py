@@ -46,7 +46,6 @@ def committed(cluster: Cluster, topic: str) -> dict[int, int]:
 
 
 @pytest.mark.kill
-@pytest.mark.full
 def test_another_goes_on_where_a_killed_member_had_committed(cluster, member):
     topic = cluster.topic(PARTITIONS)
     missed = {"session.timeout.ms": 15_000}  # time to ask what is committed, before anybody takes over
@@ -86,7 +85,6 @@ def test_who_comes_later_takes_from_the_others_all_or_its_share(cluster, member,
 
 
 @pytest.mark.kill
-@pytest.mark.full
 def test_more_members_than_partitions_leave_one_waiting_to_take_over(cluster, member):
     topic = cluster.topic()
     one, other = member(topic, "one"), member(topic, "other")

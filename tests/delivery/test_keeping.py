@@ -7,8 +7,6 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.full  # it waits for the broker to look through its logs
-
 
 def test_compaction_keeps_the_last_record_of_each_key_at_its_offset_and_a_tombstone_for_a_while(cluster):
     soon = {"segment_ms": 500, "min_cleanable_dirty_ratio": "0.01", "delete_retention_ms": 1000}

@@ -8,8 +8,6 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from tests.delivery.cluster import ALL, Cluster
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.full  # the tier `test` sees exactly once in tests/jobs
-
 
 def transactional(cluster: Cluster, name: str | None = None) -> Producer:
     producer = cluster.producer(**ALL, **{"transactional.id": name or uuid.uuid4().hex})

@@ -22,7 +22,7 @@ from tests.delivery.cluster import ALL, Cluster
 from tests.support import topics
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.kill, pytest.mark.full, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kill, pytest.mark.timeout(900)]
 
 STATES = (
     "__transaction_state"  # where Kafka's coordinators keep transactions; who leads a partition coordinates those that it has

@@ -196,6 +196,7 @@ def test_serving_follows_the_topics(cluster, caplog):
         live.stop()
 
 
+@pytest.mark.full
 def test_no_password_stays_where_a_broker_writes(cluster):
     passwords = [value for name, value in cluster.secrets.items() if name.endswith("_PASSWORD")]
     for number in (1, 2, 3):

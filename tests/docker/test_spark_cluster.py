@@ -21,7 +21,7 @@ from tests.docker.compose import ROOT, SERVICES, filled
 SETTINGS = ROOT / "docker/spark"
 
 
-pytestmark = pytest.mark.parts
+pytestmark = [pytest.mark.parts, pytest.mark.full]
 
 
 @pytest.fixture

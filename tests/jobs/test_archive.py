@@ -60,6 +60,7 @@ def test_late_dates_stand_in_the_commits_note(run_job, live_platform, broker, fe
     assert "2 records of 2026-11-19 to 2026-11-20, late ones of 2026-11-19" in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_a_backlog_is_archived_in_steps_that_each_commit(spark, run_job, live_platform, broker, feed, capsys, monkeypatch):
     readings = [("www", NOON + dt.timedelta(seconds=10 * number), number) for number in range(10)]
     produce(broker, feed, *readings)
@@ -90,6 +91,7 @@ def files(table: tables.Table) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.full
 def test_a_repair_makes_dates_anew_from_the_topic_and_keeps_what_it_no_longer_holds(spark, run_job, live_platform, broker, feed):
     day = dt.timedelta(days=1)
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)

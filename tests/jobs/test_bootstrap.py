@@ -67,6 +67,7 @@ def test_times_names_and_values_as_people_write_them(spark, load, lake_platform,
     assert (commit.note["bootstrap"], commit.note["run_id"]) == (str(path), "load-1")
 
 
+@pytest.mark.full
 def test_a_folder_by_date_again_and_beside_what_came_by_the_topic(spark, load, lake_platform, tmp_path):
     topic = [("I-94", utc("2024-05-01T06:00"), 60, 0, 7), ("I-94", utc("2024-05-01T08:00"), 80, 0, 8)]
     live = spark.createDataFrame(
@@ -156,6 +157,7 @@ def by_python(file: str, zone: dt.tzinfo, time: str, value: str) -> dict[dt.date
         }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("feed", "file", "zone", "time", "value", "rows"),
     [

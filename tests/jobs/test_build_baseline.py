@@ -36,6 +36,7 @@ def sparse(spark, prebuilt) -> Path:
     return prebuilt(lambda platform: arrive(spark, platform, rows))
 
 
+@pytest.mark.full
 @pytest.mark.timeout(900)
 @settings(max_examples=max(2, settings().max_examples // 40))  # each is several nights of Spark jobs
 @given(nights=NIGHTS)
@@ -68,6 +69,7 @@ def test_a_night_computes_the_one_kind_of_day_that_changed(spark, run_job, lake_
     assert "version 3 as of 2026-12-01, nothing has changed" in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_a_candidate_that_somebody_wrote_to_is_built_whole(spark, run_job, lake_platform, after_n1, capsys):
     expected = rows_of(spark, lake_platform)
     spark.sql(f"DELETE FROM delta.`{tables.candidate(lake_platform, FEED).path}` WHERE DayType = 3")

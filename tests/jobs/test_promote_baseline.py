@@ -39,6 +39,7 @@ def test_a_refused_candidate_can_be_approved_by_a_person_with_a_reason(spark, ru
     assert rows_of(spark, lake_platform, tables.baseline) == rows_of(spark, lake_platform)
 
 
+@pytest.mark.full
 def test_a_backfilled_night_stays_a_candidate_where_a_newer_one_is_in_force(spark, run_job, lake_platform, after_n1, capsys):
     in_force = rows_of(spark, lake_platform, tables.baseline)
     earlier = AS_OF - dt.timedelta(days=3)
@@ -56,6 +57,7 @@ def test_a_backfilled_night_stays_a_candidate_where_a_newer_one_is_in_force(spar
     assert rows_of(spark, lake_platform) == backfilled
 
 
+@pytest.mark.full
 def test_a_promotion_over_what_was_written_past_the_jobs_leaves_nothing_of_it(spark, run_job, lake_platform, after_n1):
     spark.sql(f"DELETE FROM delta.`{tables.baseline(lake_platform, FEED).path}` WHERE DayType = 3")
     arrive(spark, lake_platform, readings(AS_OF, value=120))  # a Monday, so the candidate of Wednesday stays as it was

@@ -57,6 +57,7 @@ def partition(product: str) -> int:
     return 0 if product in ("lamp", "desk") else 1
 
 
+@pytest.mark.full
 def test_the_table_is_that_of_the_log_up_to_there(tables):
     assert tables() == products(LOG)
     for count in (0, 5, 6):

@@ -19,6 +19,7 @@ from stack.deploy import schemas, topics
 from tests.jobs.metrics import MINUTE, MetricsTopic, by_window, wrong
 from tests.jobs.rides import Reader
 
+pytestmark = pytest.mark.full
 LONG_AGO = int(dt.datetime(2021, 3, 28, 0, 50, tzinfo=dt.UTC).timestamp() * 1000)
 DAY_AFTER = LONG_AGO + 24 * 60 * MINUTE
 WAIT, PROD, TEST = ("environment={}:metric=dbWaitTime".format, "prod", "test")
@@ -159,7 +160,6 @@ def test_late_events_and_corrections_end_as_if_they_had_come_in_time(world, monk
     assert f"{world.late}: 0 late events to count in" in capsys.readouterr().out
 
 
-@pytest.mark.full
 def test_rollups_that_lack_a_late_summary_are_merged_anew(world, capsys):
     world.events(*FIRST[:9])
     world.streams()
@@ -183,7 +183,6 @@ def test_rollups_that_lack_a_late_summary_are_merged_anew(world, capsys):
     assert f"{late}: 0 late summaries to count in" in capsys.readouterr().out
 
 
-@pytest.mark.full
 def test_a_summary_of_which_the_archive_lacks_events_stays_as_it_is_and_is_named(world, spark, capsys):
     world.events(*FIRST)
     world.streams()

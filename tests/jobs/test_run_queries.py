@@ -148,6 +148,7 @@ def test_a_late_ride_changes_its_window_within_the_lateness_and_is_counted_beyon
 NOON_11 = dt.datetime(2020, 7, 1, 16, 11)
 
 
+@pytest.mark.full
 def test_a_query_may_begin_with_what_comes_and_be_content_with_the_leader(application):
     new = load_queries()["rides-by-amount"].inputs["rides"].model_copy(update={"begin": "latest"})
     application.declare("rides-by-amount", overrides={"rides-by-amount": {"inputs": {"rides": new}, "acks": 1}})
@@ -168,6 +169,7 @@ def grown() -> str:
     return json.dumps(contract | {"fields": [{"name": "app", "type": "string", "default": ""}, *contract["fields"]]})
 
 
+@pytest.mark.full
 def test_a_new_version_of_the_writers_schema_plans_its_query_anew_and_no_other_and_loses_nothing(application, broker):
     other = load_queries()["rides-per-vendor-minute"].inputs["rides"].model_copy(update={"topic": "rides.other"})
     application.declare(

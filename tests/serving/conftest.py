@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,17 +19,11 @@ from contracts.feeds import Feed, Rule
 from serving.app import create_app
 from serving.settings import Settings
 from supervision.files import StreamFolder, locked
+from tests.support.waiting import until
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync"
 NASTY = "<img src=x onerror=\"document.title='owned'\">"  # a service may be called that
-
-
-def wait_until(holds: Callable[[], object], what: str, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -121,7 +114,7 @@ def served(settings: Settings, feeds: dict[str, Feed]) -> Iterator[tuple[str, ob
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:
-        wait_until(lambda: server.started, "the server listens")
+        until("the server listens", lambda: server.started)
         port = server.servers[0].sockets[0].getsockname()[1]
         yield f"http://127.0.0.1:{port}", app.state.sundial
     finally:

@@ -17,7 +17,8 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from contracts import avro
 from tests.serving import world
-from tests.serving.conftest import served, wait_until
+from tests.serving.conftest import served
+from tests.support.waiting import until
 
 NOW = dt.datetime.now(dt.UTC).replace(microsecond=0) - dt.timedelta(minutes=10)
 
@@ -43,7 +44,7 @@ def serving(online, feed):
 
 def caught_up(serving, records: int) -> None:
     live = serving.state.live.status
-    wait_until(lambda: live.records == records and live.caught_up, f"{records} records are read")
+    until(f"{records} records are read", lambda: live.records == records and live.caught_up)
 
 
 def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online):
@@ -52,7 +53,7 @@ def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online)
     topics.send("scored", rows)
     topics.send("anomaly", [world.anomaly(rows[3])] * 2)
     with served(online, {feed.name: feed}) as (url, state):
-        wait_until(lambda: state.live.status.caught_up, "the topics are read to their ends")
+        until("the topics are read to their ends", lambda: state.live.status.caught_up)
         client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
         points = client.get("/services/a/series?minutes=60").json()["points"]
         assert [(each["value"], each["anomalous"]) for each in points] == [
@@ -72,9 +73,9 @@ def test_only_the_last_hour_is_read_back_and_what_comes_after_it(topics, feed, o
     topics.send("anomaly", [world.anomaly(world.scored("a", at(0), 500))], written=old)
     topics.send("scored", [world.scored("a", at(i), i) for i in range(3, 5)], written=recent)
     with served(online, {feed.name: feed}) as (url, state):
-        wait_until(lambda: state.live.status.caught_up, "the topics are read to their ends")
+        until("the topics are read to their ends", lambda: state.live.status.caught_up)
         topics.send("anomaly", [world.anomaly(world.scored("a", at(9), 600))])
-        wait_until(lambda: state.memory.anomalies(feed.name, 10), "the new anomaly is read")
+        until("the new anomaly is read", lambda: state.memory.anomalies(feed.name, 10))
         client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
         assert [each["value"] for each in client.get("/services/a/series?minutes=60").json()["points"]] == [3, 4]
         assert [each["value"] for each in client.get("/anomalies").json()] == [600]
@@ -125,7 +126,7 @@ def test_a_record_deleted_from_the_topic_is_forgotten(topics, serving):
 
 
 def test_topics_that_come_later_are_found_from_their_first_record(broker, feed, serving):
-    wait_until(lambda: len(serving.state.live.status.missing_topics) == 2, "both topics are missed")
+    until("both topics are missed", lambda: len(serving.state.live.status.missing_topics) == 2)
     remedy = httpx.get(f"{serving.url}/health").json()["remedies"][0]
     assert feed.scored_topic in remedy
     topics = world.Topics(broker.kafka, broker.registry, feed)
@@ -142,7 +143,7 @@ def test_a_topic_made_anew_starts_over(topics, serving):
     topics.send("scored", [world.scored("a", at(i), i) for i in range(20)])
     caught_up(serving, 20)
     topics.delete()
-    wait_until(topics.created, "the broker is done with deleting")
+    until("the broker is done with deleting", topics.created)
     topics.send("scored", [world.scored("a", at(20), 77), world.scored("a", at(21), 78)])
     caught_up(serving, 22)
     assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]][-3:] == [19, 77, 78]
@@ -154,11 +155,11 @@ def test_events_bring_the_service_asked_for_and_every_anomaly(topics, serving, f
     with httpx.stream("GET", f"{serving.url}/api/events?feed={feed.name}&service=a", timeout=20) as stream:
         lines = stream.iter_lines()
         assert next(lines) == ": listening"
-        wait_until(lambda: serving.state.events.listeners == 1, "the listener is there")
+        until("the listener is there", lambda: serving.state.events.listeners == 1)
         flagged = world.scored("b", at(1), 900, Anomalous=True)
         topics.send("scored", [flagged])
         topics.send("anomaly", [world.anomaly(flagged)])
-        wait_until(lambda: serving.state.live.status.records == 4, "both are read")
+        until("both are read", lambda: serving.state.live.status.records == 4)
         topics.send("scored", [world.scored("a", at(1), 3)])
         found = {}
         for line in lines:
@@ -170,7 +171,7 @@ def test_events_bring_the_service_asked_for_and_every_anomaly(topics, serving, f
                 break
     assert (found["anomaly"]["service"], found["anomaly"]["value"]) == ("b", 900)
     assert (found["scored"]["service"], found["scored"]["value"], found["scored"]["low"]) == ("a", 3, 88.0)
-    wait_until(lambda: serving.state.events.listeners == 0, "the listener that left is forgotten", seconds=25)
+    until("the listener that left is forgotten", lambda: serving.state.events.listeners == 0, 25)
 
 
 def test_a_newer_writer_is_read_by_its_own_schema(topics, broker, serving, feed):
@@ -188,7 +189,7 @@ def test_a_newer_writer_is_read_by_its_own_schema(topics, broker, serving, feed)
 
 def test_a_broker_that_is_down_is_said_so(offline, feed):
     with served(offline, {feed.name: feed}) as (url, state):
-        wait_until(lambda: state.live.status.broker == "unreachable", "the broker counts as unreachable")
+        until("the broker counts as unreachable", lambda: state.live.status.broker == "unreachable")
         health = httpx.get(f"{url}/health")
         assert (health.status_code, health.json()["status"]) == (200, "degraded")
         assert "start the brokers" in health.json()["remedies"][0]
@@ -207,7 +208,7 @@ def test_the_process_stops_at_once_although_a_page_listens(topics, online, feed)
     process = subprocess.Popen([sys.executable, "-m", "uvicorn", "serving.app:app", "--port", str(port)], env=env)
     try:
         url = f"http://127.0.0.1:{port}"
-        wait_until(lambda: answers(url), "it answers")
+        until("it answers", lambda: answers(url))
         with httpx.stream("GET", f"{url}/api/events?feed=service-use", timeout=20) as stream:
             assert next(stream.iter_lines()) == ": listening"
             process.send_signal(signal.SIGTERM)

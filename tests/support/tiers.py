@@ -2,6 +2,7 @@
 
 `--tier check` runs what needs no broker, `test` each kind of real part once, and `all`, the default, everything. A test is in the
 tier that its fixtures and its room put it in: one that asks for a fixture of PARTS, or stands in LONG_ROOMS, is not in `check`.
+Only `all` runs FULL_ROOMS.
 Two marks say what these do not: `parts` (it starts a broker, cluster or stack by itself) and `full` (only `all` runs it).
 
 A unit is what stays together on one worker and in one shard: a file, a folder of UNITS, whose files share a costly fixture, or a
@@ -22,6 +23,7 @@ from xdist.scheduler import LoadFileScheduling
 TIERS = ("check", "test", "all")
 PARTS = {"broker", "platform_stack", "cluster"}
 LONG_ROOMS = ("tests/jobs/", "tests/bench/")  # they make Delta tables with Spark, test by test: not for `check`
+FULL_ROOMS = ("tests/delivery/",)  # three brokers, and what Kafka promises: for `all`
 UNITS = ("tests/delivery/",)
 PAGES = "tests/docs/test_pages.py"
 PAGE = "events.md"  # the page that the tier `test` types
@@ -80,7 +82,7 @@ def cost(name: str) -> float:
 
 def tier(item: pytest.Item) -> str:
     """The smallest tier that runs the test."""
-    if item.get_closest_marker("full"):
+    if item.get_closest_marker("full") or item.nodeid.startswith(FULL_ROOMS):
         return "all"
     real = PARTS & set(getattr(item, "fixturenames", ())) or item.get_closest_marker("parts")
     real = real or item.nodeid.startswith(LONG_ROOMS)

@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.serving import world
-from tests.serving.conftest import CHROMIUM, NASTY, served, wait_until
+from tests.serving.conftest import CHROMIUM, NASTY, served
+from tests.support.waiting import until
 
 PIXELS_LIKE_ANOMALIES = """(() => {
   const canvas = document.querySelector("#chart canvas");
@@ -47,14 +48,14 @@ def site(at, broker, online, feed, lake, drive):
     topics.send("scored", rows)
     topics.send("anomaly", [world.anomaly(row) for row in rows if row["Anomalous"]])
     with served(online, {feed.name: feed}) as (url, state):
-        wait_until(lambda: state.live.status.records == 63, "the topics are read")
+        until("the topics are read", lambda: state.live.status.records == 63)
         yield url, topics
     topics.delete()
 
 
 def drawn(page: Page) -> list[list]:
     """Columns of the chart: seconds, value, low, high, expected, anomalous value."""
-    wait_until(lambda: page.evaluate("globalThis.sundial?.chart.data.length === 6"), "the chart is drawn")
+    until("the chart is drawn", lambda: page.evaluate("globalThis.sundial?.chart.data.length === 6"))
     return page.evaluate("sundial.chart.data.map((column) => Array.from(column))")
 
 
@@ -147,7 +148,7 @@ def test_an_anomaly_is_shown_when_it_was(page, site, feed, lake, at):
     page.goto(f"{url}/?feed={feed.name}&service=a&minutes=15")
     page.locator("#anomalies tr", has_text="444").get_by_role("button").click()
     expect(page.locator("#instant")).to_be_visible()
-    wait_until(lambda: then.timestamp() in drawn(page)[0], "the chart is there")
+    until("the chart is there", lambda: then.timestamp() in drawn(page)[0])
     seconds, *_, anomalous = drawn(page)
     assert anomalous[seconds.index(then.timestamp())] == 444
     page.locator("#anomalies tr").nth(0).get_by_role("button").click()
@@ -205,7 +206,7 @@ def test_nothing_is_cut_off_at_any_width(page, site, feed, width):
 
 def test_an_empty_platform_says_what_to_run(page, offline, feed):
     with served(offline, {feed.name: feed}) as (url, state):
-        wait_until(lambda: state.live.status.broker == "unreachable", "the broker counts as unreachable")
+        until("the broker counts as unreachable", lambda: state.live.status.broker == "unreachable")
         page.goto(url)
         expect(page.locator("#chart-empty")).to_contain_text(f"sundial replay FILE --feed {feed.name}")
         expect(page.locator("#streams")).to_contain_text("switch on the DAG supervise_streams")

@@ -15,6 +15,7 @@ ROOMS = ("bench", "contracts", "dags", "jobs", "schemas", "serving", "sources", 
 PURE = "tests/test_house.py::test_formulas_import_only_columns_arrays_and_each_other"
 
 
+@pytest.mark.full
 def test_the_tests_of_skeletons_pass_as_they_stand(tmp_path):
     """In a copy of the repository, as its users have them: a function on a topic with Avro keys, SQL on a feed's topic
     and on JSON."""

@@ -14,7 +14,7 @@ from stack.deploy import schemas, topics
 from stack.instance import Instance
 from stack.parts import kafka, lifecycle, registry
 
-pytestmark = pytest.mark.parts  # a broker of its own, with the declared topics
+pytestmark = [pytest.mark.parts, pytest.mark.full]  # a broker of its own, with the declared topics
 RIDES = Path(__file__).resolve().parents[3] / "samples" / "nyc_taxi_rides_2020-07.csv"
 EVENT = {"MetricKey": "environment=a:metric=b", "Id": "1", "Timestamp": "2026-11-22T01:00:00Z", "Value": 2.5}
 

@@ -37,6 +37,7 @@ def listeners(instance: Instance) -> dict[int, str]:
 
 
 @pytest.mark.parts
+@pytest.mark.full
 def test_the_registrys_data_survive_a_restart_and_nothing_is_left_running(tmp_path):
     instance = Instance(tmp_path / "home").make(base=0)
     try:
