@@ -18,7 +18,7 @@ from tests.support import topics
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.full, pytest.mark.parts]
 FEED = load_feed("service-use")
 NIGHTLY = f"nightly_baseline.{FEED.name}"
-SHOWN = re.compile(r"^ +(\d\d:\d\d:\d\d) UTC (\S+): (\d+) where (\d+) is usual$", re.MULTILINE)
+SHOWN = re.compile(r"^ *[\d.]+ s +(\d\d:\d\d:\d\d) UTC (\S+): (\d+) where (\d+) is usual$", re.MULTILINE)
 
 
 @pytest.fixture
