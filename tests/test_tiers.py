@@ -75,7 +75,7 @@ def test_a_wrong_shard_is_refused(suite, shard):
 
 
 def test_the_parts_of_a_shared_folder_are_one_unit():
-    assert tiers.unit("tests/delivery/test_groups.py::test_a[x::y]") == "tests/delivery/"
+    assert tiers.unit("tests/delivery/test_groups.py::test_a[x::y]") == "tests/delivery/*"
     assert tiers.unit("tests/jobs/test_archive.py::test_a[x::y]") == "tests/jobs/test_archive.py"
 
 

@@ -47,6 +47,7 @@ def test_people_hear_of_a_night_that_is_late_refused_or_failed(bag, feed):
     assert f"The gate refused a baseline candidate of {feed}" in dag.get_task("approve").notifiers[0].summary
 
 
+@pytest.mark.full
 def test_spark_jobs_share_a_pool_where_the_installation_names_one():
     code = "from dags.nightly_baseline import feed; from dags.feed_dags import archive; print(archive(feed).pool)"
     pools = {}

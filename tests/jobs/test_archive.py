@@ -49,6 +49,7 @@ def test_a_correction_replaces_and_a_late_reading_lands_in_its_own_date(spark, r
     assert kept(spark, live_platform, feed) == [("www", late, 1, dt.date(2025, 10, 16)), ("www", NOON, 9, dt.date(2026, 11, 20))]
 
 
+@pytest.mark.full
 def test_late_dates_stand_in_the_commits_note(run_job, live_platform, broker, feed, capsys):
     produce(broker, feed, ("www", NOON - dt.timedelta(days=1), 1), ("www", NOON, 7))
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)

@@ -81,6 +81,7 @@ def test_every_mistake_is_listed_at_once_and_nothing_is_loaded(refused, tmp_path
     ]
 
 
+@pytest.mark.full
 def test_wrong_columns_and_options_are_listed_together(refused, tmp_path):
     path = table(tmp_path, "1,2,3", header="road,when,cars")
     assert refused(path, "--timezone", "Mars", "--service", " ", "--service-column", "road", "--value-column", "a`.b") == [
@@ -92,6 +93,7 @@ def test_wrong_columns_and_options_are_listed_together(refused, tmp_path):
     ]
 
 
+@pytest.mark.full
 def test_types_that_hold_no_readings_are_named_with_their_columns(refused, tmp_path):
     rows = pa.table({"ServiceName": [1.5], "when": [True], "Value": [[1]], "at": instants("2024-05-01")})
     parquet.write_table(rows, tmp_path / "x.parquet")
@@ -103,6 +105,7 @@ def test_types_that_hold_no_readings_are_named_with_their_columns(refused, tmp_p
     ]
 
 
+@pytest.mark.full
 def test_a_unit_that_makes_no_sense_is_named_with_the_one_that_does(refused, tmp_path):
     path = table(tmp_path, "I-94,1714539600000,0", "I-94,1714541400000,1", "I-94,never,1", name="cars.csv.gz")
     assert refused(path, "--time-unit", "s") == [
@@ -113,6 +116,7 @@ def test_a_unit_that_makes_no_sense_is_named_with_the_one_that_does(refused, tmp
     ]
 
 
+@pytest.mark.full
 def test_a_later_capture_may_not_contradict_an_earlier_one(spark, load, refused, lake_platform, tmp_path):
     load(table(tmp_path / "1", "I-94,2024-05-01 00:00,5", "I-94,2024-05-01 01:00,6"))
     (mistake,) = refused(table(tmp_path / "2", "I-94,2024-05-01 00:00,5", "I-94,2024-05-01 01:00,7", "I-94,2024-05-01 02:00,8"))
@@ -133,6 +137,7 @@ def test_folders_by_date_must_hold_their_own_dates(refused, tmp_path):
     ]
 
 
+@pytest.mark.full
 def test_two_values_in_the_repeated_hour_need_offsets(refused, tmp_path):
     path = table(tmp_path, "I-94,2024-11-03 01:00,5", "I-94,2024-11-03 01:00,6")
     (mistake,) = refused(path)

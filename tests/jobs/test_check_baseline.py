@@ -179,6 +179,7 @@ def test_a_verdict_on_another_baseline_than_the_one_in_force_promotes_nothing(ru
     assert tables.baseline(lake_platform, FEED).newest_commit_with("inputs").note["candidate_version"] == 0
 
 
+@pytest.mark.full
 def test_kinds_of_day_without_a_baseline_are_not_counted(spark, run_job, lake_platform, capsys):
     """A week of history with a holiday on Thursday: two dates of the Sunday's kind, one of each other."""
     load(spark, lake_platform, days=7)

@@ -46,6 +46,7 @@ def test_dates_beyond_the_retention_go_and_what_was_archived_is_still_known(spar
     assert "baseline/road_traffic: does not exist yet" in said
 
 
+@pytest.mark.full
 def test_versions_within_the_days_to_keep_stay_readable(spark, run_job, lake_platform, now):
     arrive(spark, lake_platform, now, 1)
     arrive(spark, lake_platform, now, 2)

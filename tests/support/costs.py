@@ -1,6 +1,7 @@
-"""What a run of the tests cost, from its --junitxml: writes tests/costs.json and the tables in tests/README.md.
+"""What the tests cost, from the --junitxml of one run or of several that share them: writes tests/costs.json and the tables in
+tests/README.md.
 
-python -m tests.support.costs build/tests.xml [--note "2 cores, nothing beside it"]
+python -m tests.support.costs build/tests.xml [build/more.xml …] [--note "2 cores, nothing beside it"]
 """
 
 import argparse
@@ -16,10 +17,10 @@ BEGIN, END = "<!-- costs: written by tests/support/costs.py -->", "<!-- end of c
 MOST = 25
 
 
-def read(report: Path) -> tuple[Counter, Counter, Counter, dict[str, int]]:
+def read(reports: list[Path]) -> tuple[Counter, Counter, Counter, dict[str, int]]:
     """Seconds by unit, by test and by fixture (all its set-ups), and how often each fixture was set up."""
     units, tests, fixtures, times = Counter(), Counter(), Counter(), defaultdict(int)
-    for case in ElementTree.parse(report).iter("testcase"):
+    for case in (case for report in reports for case in ElementTree.parse(report).iter("testcase")):
         file, seconds = _file(case.get("classname")), float(case.get("time"))
         units[unit(f"{file}::{case.get('name')}")] += seconds
         tests[f"{file}::{case.get('name')}"] += seconds
@@ -45,10 +46,10 @@ def table(head: tuple[str, ...], rows: list[tuple]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("report", type=Path)
+    parser.add_argument("reports", type=Path, nargs="+", metavar="REPORT")
     parser.add_argument("--note", default="", help="the machine, and what ran beside it")
     options = parser.parse_args()
-    units, tests, fixtures, times = read(options.report)
+    units, tests, fixtures, times = read(options.reports)
     COSTS.write_text(json.dumps({name: round(seconds, 1) for name, seconds in sorted(units.items())}, indent=1) + "\n")
     written = [
         f"{len(tests):,} tests, {sum(units.values()):,.0f} s of workers' time. {options.note}".rstrip(),

@@ -2,16 +2,18 @@
 
 `--tier check` runs what needs no broker, `test` each kind of real part once, and `all`, the default, everything. A test is in the
 tier that its fixtures and its room put it in: one that asks for a fixture of PARTS, or stands in LONG_ROOMS, is not in `check`.
-Only `all` runs FULL_ROOMS.
-Two marks say what these do not: `parts` (it starts a broker, cluster or stack by itself) and `full` (only `all` runs it).
+Only `all` runs FULL_ROOMS. Two marks say what these do not: `parts` (it starts a broker, cluster or stack by itself) and `full`
+(only `all` runs it).
 
-A unit is what stays together on one worker and in one shard: a file, a folder of UNITS, whose files share a costly fixture, or a
-page that is typed. Costly units run first, so that the workers end at about the same time; `costs.json` says what each took.
+A unit is what stays together on one worker and in one shard: a file, the files of a pattern of UNITS, which share a costly
+fixture, or a page that is typed. Costly units run first, so that the workers end at about the same time; `costs.json` says what
+each took.
 """
 
 import json
 import time
 from collections.abc import Generator
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +26,7 @@ TIERS = ("check", "test", "all")
 PARTS = {"broker", "platform_stack", "cluster"}
 LONG_ROOMS = ("tests/jobs/", "tests/bench/")  # they make Delta tables with Spark, test by test: not for `check`
 FULL_ROOMS = ("tests/delivery/",)  # three brokers, and what Kafka promises: for `all`
-UNITS = ("tests/delivery/",)
+UNITS = ("tests/delivery/*", "tests/jobs/test_*_baseline.py")
 PAGES = "tests/docs/test_pages.py"
 PAGE = "access-logs.md"  # the page that the tier `test` types
 # A typed page is a unit. That of `test` goes with what else needs a whole stack there; two count records of the same topic.
@@ -67,7 +69,7 @@ def unit(nodeid: str) -> str:
     if file == PAGES and "[" in test:
         page = test.partition("[")[2].rstrip("]")
         return TYPED_WITH.get(page, f"{file}[{page}]")
-    return next((folder for folder in UNITS if file.startswith(folder)), file)
+    return next((pattern for pattern in UNITS if fnmatch(file, pattern)), file)
 
 
 @cache

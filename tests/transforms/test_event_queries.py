@@ -126,6 +126,7 @@ def test_changes_that_are_none_are_dead_lettered(session, tmp_path):
     assert {bytes(row.headers[0].value).decode() for row in found} == {f"not valid: {query.inputs['changes'].valid}"}
 
 
+@pytest.mark.full
 def test_the_state_of_a_window_that_is_over_is_gone(session, tmp_path):
     views = [(v["User"], v) for v in ({"Product": "lamp", "User": f"u{n}", "At": BEGIN + n * MINUTE} for n in range(40))]
     later = [("u", {"Product": "desk", "User": "u", "At": BEGIN + days * 24 * 60 * MINUTE}) for days in (2, 2, 3)]

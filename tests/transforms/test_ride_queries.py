@@ -48,7 +48,14 @@ def in_the_end(written: list) -> dict[tuple[str, str], dict]:
 
 
 @pytest.mark.parametrize(
-    "name", ["rides-by-amount", "rides-per-vendor", "rides-per-vendor-minute", "rides-per-vendor-half-hour", "rides-sessions"]
+    "name",
+    [
+        "rides-by-amount",
+        "rides-sessions",
+        "rides-per-vendor-half-hour",
+        pytest.param("rides-per-vendor", marks=pytest.mark.full),
+        pytest.param("rides-per-vendor-minute", marks=pytest.mark.full),
+    ],
 )
 def test_batch_and_stream_end_in_equal_rows(spark, rides, name):
     query = load_queries()[name]
