@@ -93,7 +93,7 @@ def test_one_broker_alone_takes_what_is_to_be_confirmed_by_fewer_and_shows_it_to
 def test_a_topic_that_wants_more_brokers_than_there_are_refuses_at_once(cluster):
     topic = cluster.topic(leader=1, min_insync_replicas=3)
     with cluster.without(3):
-        until("the dead broker is told from the others", lambda: cluster.in_sync(topic) == {1, 2})
+        until("the two other brokers are in sync", lambda: cluster.in_sync(topic) == {1, 2})
         at_once = {"enable.idempotence": False, "retries": 0}
         assert cluster.write(topic, ["all"], **at_once) == ["NOT_ENOUGH_REPLICAS"]
         assert cluster.write(topic, ["one"], **(at_once | {"acks": 1})) == [0]

@@ -39,11 +39,11 @@ def test_an_open_transaction_holds_back_everything_behind_it(cluster):
     topic, producer = cluster.topic(), transactional(cluster)
     producer.begin_transaction()
     put(producer, topic, "of the transaction")
-    cluster.write(topic, ["of somebody else"])
+    cluster.write(topic, ["of another writer"])
     assert cluster.values(topic) == []
-    assert cluster.values(topic, committed=False) == ["of the transaction", "of somebody else"]
+    assert cluster.values(topic, committed=False) == ["of the transaction", "of another writer"]
     producer.commit_transaction()
-    until("both are shown", lambda: cluster.values(topic) == ["of the transaction", "of somebody else"])
+    until("both are shown", lambda: cluster.values(topic) == ["of the transaction", "of another writer"])
 
 
 def test_a_zombie_is_fenced_by_its_successor_of_the_same_name(cluster):

@@ -88,7 +88,7 @@ def test_what_is_counted_under_kills_is_what_a_recount_finds(broker, start, tmp_
     work(0)
     driver = killed_while(lambda: start("access-log", queries), work, random_)
     expected = {feed: {place: {value} for place, value in found.items()} for feed, found in recounted(lines).items()}
-    until("every interval is told", lambda: all(len(read(reader, feed)) >= len(found) for feed, found in expected.items()))
+    until("every interval is counted", lambda: all(len(read(reader, feed)) >= len(found) for feed, found in expected.items()))
     assert {feed: read(reader, feed) for feed in expected} == expected
     assert driver.stop() == 0
     assert [message.topic() for message in reader.look() if message.topic().endswith(".late")] == []

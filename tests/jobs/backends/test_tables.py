@@ -36,7 +36,7 @@ def test_partitions_that_are_not_named_stay(table):
 def test_a_commit_that_came_between_is_neither_overwritten_nor_mixed_with(table, act):
     table.write(rows(d1=1, d2=2), range(1, 8), {}, after=-1)
     before = table.version()
-    table.write(rows(d1=9), [1], {"by": "somebody else"}, after=before)
+    table.write(rows(d1=9), [1], {"by": "another writer"}, after=before)
     acts = {
         "write": lambda: table.write(rows(d2=3), [2], {}, after=before),
         "copy": lambda: table.copy(table, before, [2], {}, after=before),
@@ -45,7 +45,7 @@ def test_a_commit_that_came_between_is_neither_overwritten_nor_mixed_with(table,
     with pytest.raises(JobError, match="it has changed since it was read, so nothing was written; run this again"):
         acts[act]()
     assert held(table) == {1: 9, 2: 2}
-    assert table.commits()[0].note == {"by": "somebody else"}
+    assert table.commits()[0].note == {"by": "another writer"}
 
 
 def test_a_commit_that_comes_while_rows_are_computed_is_noticed_too(table):
@@ -53,7 +53,7 @@ def test_a_commit_that_comes_while_rows_are_computed_is_noticed_too(table):
 
     def slowly():
         yield from rows(d2=3)
-        other = Thread(target=table.write, args=(rows(d1=9), [1], {"by": "somebody else"}, 0))
+        other = Thread(target=table.write, args=(rows(d1=9), [1], {"by": "another writer"}, 0))
         other.start()
         other.join()
 

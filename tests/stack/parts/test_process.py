@@ -1,4 +1,4 @@
-"""Processes are recorded, watched and stopped: with all they started, and never somebody else's."""
+"""Processes are recorded, watched and stopped: with all they started, and no others."""
 
 import json
 import os
