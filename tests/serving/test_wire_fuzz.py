@@ -1,11 +1,9 @@
 """Any bytes on the derived topics: a record is shown as fastavro reads it, or counted with a reason. The API still answers."""
 
-import http.server
 import io
 import json
 import math
 import re
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -24,6 +22,7 @@ from serving.events import Event
 from serving.routes import event_json
 from serving.settings import Settings
 from tests.support import hostile
+from tests.support.registry import answering
 
 RECORDS = sorted(folder.name for folder in (SCHEMAS / "avro").iterdir())
 IDS = {record: number for number, record in enumerate(RECORDS, 1)}
@@ -33,21 +32,10 @@ SCHEMA_OF[NO_AVRO] = {"schema": '{"type": "object"}', "schemaType": "JSON"}
 FEED = Feed(name="fuzzed", description="d", record="service_use_record", timezone="America/New_York")
 
 
-class Registry(http.server.BaseHTTPRequestHandler):
-    """Answers what a schema id is, with or without a prefix and a query."""
-
-    def do_GET(self):
-        asked = re.search(r"/schemas/ids/(\d+)", self.path)
-        found = SCHEMA_OF.get(int(asked[1])) if asked else None
-        body = json.dumps(found or {"error_code": 40403, "message": "Schema not found"}).encode()
-        self.send_response(200 if found else 404)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+def schema_of(path: str) -> dict | None:
+    """What a registry answers of a schema id, with or without a prefix and a query."""
+    asked = re.search(r"/schemas/ids/(\d+)", path)
+    return SCHEMA_OF.get(int(asked[1])) if asked else None
 
 
 @dataclass
@@ -72,10 +60,8 @@ class Serving:
 
 @pytest.fixture(scope="module")
 def registry() -> Iterator[str]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with answering(schema_of) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,6 @@
 """A broker inside the process (librdkafka's own, which speaks the protocol) and a registry that answers one question."""
 
-import http.server
 import json
-import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ from typer.testing import CliRunner
 from contracts import avro
 from contracts.feeds import Feed, load_feed
 from stack.commands.cli import app
+from tests.support.registry import answering
 
 
 @dataclass
@@ -50,31 +49,12 @@ class Platform:
         return [(key, value) for _, _, key, value in sorted(found)]
 
 
-class _Registry(http.server.BaseHTTPRequestHandler):
-    answers: dict[str, dict]
-
-    def do_GET(self):
-        found = self.answers.get(self.path)
-        body = json.dumps(found or {"error_code": 40401, "message": "Subject not found."}).encode()
-        self.send_response(200 if found else 404)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
 def registry() -> Iterator[tuple[str, dict]]:
     """(URL, its answers by path)."""
     answers: dict[str, dict] = {}
-    handler = type("Handler", (_Registry,), {"answers": answers})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", answers
-        server.shutdown()
+    with answering(answers.get) as url:
+        yield url, answers
 
 
 @pytest.fixture
