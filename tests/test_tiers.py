@@ -67,6 +67,14 @@ def test_shards_are_of_about_the_same_length(monkeypatch):
     assert tiers.shares(set(seconds), 2) == [{"a", "d", "e"}, {"b", "c"}]
 
 
+def test_one_worker_runs_all_that_needs_a_whole_stack():
+    scope = tiers.ByUnit._split_scope
+    stacks = [f"{file}::test_a" for file in ("tests/end_to_end/test_nights.py", "tests/end_to_end/test_cluster.py")]
+    stacks += [f"{tiers.PAGES}::test_a[{page}]" for page in ("rides.md", tiers.PAGE)]
+    assert {scope(None, nodeid) for nodeid in stacks} == {"whole stacks"}
+    assert scope(None, "tests/jobs/test_killed.py::test_a") == "tests/jobs/test_killed.py"
+
+
 @pytest.mark.parametrize("shard", ["0/3", "4/3", "2", "a/b", ""])
 def test_a_wrong_shard_is_refused(suite, shard):
     suite.makepyfile("def test_a(): pass")

@@ -5,9 +5,9 @@ tier that its fixtures and its room put it in: one that asks for a fixture of PA
 Only `all` runs FULL_ROOMS. Two marks say what these do not: `parts` (it starts a broker, cluster or stack by itself) and `full`
 (only `all` runs it).
 
-A unit is what stays together on one worker and in one shard: a file, the files of a pattern of UNITS, which share a costly
-fixture, or a page that is typed. Costly units run first, so that the workers end at about the same time; `costs.json` says what
-each took.
+A unit stays together in one shard and on one worker: a file, the files of a pattern of UNITS, which share a costly fixture, or a
+page that is typed. Costly units run first, so that the workers end at about the same time; `costs.json` says what each took. All
+units of STACKS run on one worker: two whole stacks at once overload two cores, and each would need a story of its own.
 """
 
 import json
@@ -31,6 +31,7 @@ PAGES = "tests/docs/test_pages.py"
 PAGE = "access-logs.md"  # the page that the tier `test` types
 # A typed page is a unit. That of `test` goes with what else needs a whole stack there; two count records of the same topic.
 TYPED_WITH = {PAGE: "tests/end_to_end/test_main_path.py", "queries.md": f"{PAGES}[rides.md]"}
+STACKS = ("tests/end_to_end/", f"{PAGES}[")
 COSTS = Path(__file__).parents[1] / "costs.json"
 UNKNOWN = 5.0  # seconds of a unit that was never measured
 MAY_SKIP = (
@@ -117,10 +118,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class ByUnit(LoadFileScheduling):
-    """For several workers: a unit's tests stay together."""
+    """For several workers: a unit's tests stay together, and so does what needs a whole stack."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return unit(nodeid)
+        found = unit(nodeid)
+        return "whole stacks" if found.startswith(STACKS) else found
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log) -> ByUnit:
