@@ -1,5 +1,8 @@
 """The topics that feeds and queries declare: created at deploy, and brought up to date when a declaration changes.
 
+A record's timestamp is the time at which the broker took it (`LogAppendTime`), whatever the cluster's default is: the retention,
+the order of corrections and each start at a time count from it, and a producer's clock may be wrong.
+
 Kafka deletes segments whole, once their newest record is old enough, and compacts none that it still writes. So a segment spans a
 seventh of the retention, a week at most; with Kafka's own week a topic that is to keep one day would keep eight.
 """
@@ -37,6 +40,7 @@ def _new(topic: Topic, replication: int | None) -> NewTopic:
     cleanup = "delete" if not topic.compacted else "compact" if days is None else "compact,delete"
     config = {
         "cleanup.policy": cleanup,
+        "message.timestamp.type": "LogAppendTime",
         "retention.ms": FOREVER if days is None else str(days * MILLISECONDS_PER_DAY),
         "segment.ms": str(min(days or LONGEST_SEGMENTS, LONGEST_SEGMENTS) * MILLISECONDS_PER_DAY // 7),
     }

@@ -3,7 +3,7 @@
 import uuid
 
 import pytest
-from confluent_kafka.admin import ConfigResource, ResourceType
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, ResourceType
 
 from contracts.declarations import Topic
 from contracts.feeds import Feed
@@ -16,10 +16,12 @@ def feed(**overrides) -> Feed:
     return Feed(**{**declared, "partitions": 2, "retention_days": 3, **overrides})
 
 
-def settings(broker, topic: str) -> dict[str, str]:
+def settings(broker, topic: str, source: ConfigSource | None = None) -> dict[str, str]:
+    """The topic's settings. source: only those that come from there, such as the topic itself or the broker's defaults."""
     client = cluster.admin(broker.kafka)
     (future,) = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
-    return {name: entry.value for name, entry in future.result(timeout=10).items()}
+    found = future.result(timeout=10).items()
+    return {name: entry.value for name, entry in found if source is None or entry.source == source.value}
 
 
 def partitions(broker, topic: str) -> int:
@@ -37,10 +39,23 @@ def test_a_feeds_topics_are_created_as_declared(broker):
     source, scored = settings(broker, declared.topic), settings(broker, declared.scored_topic)
     assert source["retention.ms"] == str(3 * 86_400_000)
     assert source["cleanup.policy"] == "delete"
-    assert source["message.timestamp.type"] == "LogAppendTime"  # a capture of years ago is not deleted at once
     assert set(scored["cleanup.policy"].split(",")) == {"compact", "delete"}
     assert source["segment.ms"] == str(3 * 86_400_000 // 7), "or three days would be ten"
     assert source["min.insync.replicas"] == "1"
+
+
+def test_a_topic_counts_from_the_brokers_clock_whatever_the_clusters_default_is(broker):
+    """A capture of years ago is not deleted at once, and no producer's clock decides what is newer."""
+    declared = feed()
+    topics.deploy(broker.kafka, declared.topics)
+    for topic in (declared.topic, declared.scored_topic, declared.anomalies_topic, declared.dead_letter_topic):
+        assert settings(broker, topic, ConfigSource.DYNAMIC_TOPIC_CONFIG)["message.timestamp.type"] == "LogAppendTime"
+    entry = ConfigEntry("message.timestamp.type", "CreateTime", incremental_operation=AlterConfigOpType.SET)
+    changed = ConfigResource(ResourceType.TOPIC, declared.topic, incremental_configs=[entry])
+    client = cluster.admin(broker.kafka)
+    client.incremental_alter_configs([changed])[changed].result(timeout=30)
+    changes = topics.deploy(broker.kafka, declared.topics)
+    assert changes == [f"{declared.topic}: message.timestamp.type CreateTime → LogAppendTime"]
 
 
 def test_a_table_is_kept_for_ever(broker):
