@@ -89,6 +89,7 @@ class Feed(Declaration):
     holidays: Holidays | None = None
     partitions: Annotated[int, Field(ge=1, le=512)] = 2
     retention_days: Annotated[int, Field(ge=1)] = 45  # of the topic
+    longest_service: Annotated[int, Field(ge=1, le=1024)] = 256  # bytes of a service's name; a longer one is no reading
     history_days: Annotated[int, Field(ge=60)] = 400  # of history/<table>; every baseline needs the last nine weeks at most
     growth: bool = False  # whether what is expected follows the weekly growth of the last four weeks
     spread_window_seconds: Annotated[int, Field(gt=0, le=SECONDS_PER_DAY)] = 900  # neighbourhood that pools residuals

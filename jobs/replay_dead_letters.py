@@ -3,6 +3,8 @@
 A letter can be read later than it came because its schema was registered meanwhile, or the contract or the query corrected. It is
 checked as the readers of the topic check it: a feed's archive and streams, or queries. The table dead_letter_replays lists what
 was sent, so no run sends a letter again. Only if a run is killed between the two does a record come twice.
+
+A letter of a record that was too large to be kept whole names the record's place: it is read from the topic again.
 """
 
 import datetime as dt
@@ -48,6 +50,7 @@ def main(platform: Platform) -> None:
     letters = dead_letters.originals(
         kafka.read_ranges(session, platform, letters_topic, ranges, headers=True), topic, options.reason
     )
+    letters = _completed(session, platform, topic, letters)
     registry = Registry(platform)
     judged = [_judged(letters, each, registry) for each in inputs]
     if feed:
@@ -60,6 +63,22 @@ def main(platform: Platform) -> None:
     if options.send:
         sent = _send(waiting.where("Error IS NULL"), platform, topic, options.run_id)
         print(f"{topic}: {sent:,} records sent again", flush=True)
+
+
+def _completed(session: SparkSession, platform: Platform, topic: str, letters: DataFrame) -> DataFrame:
+    """The records of all letters. What a letter has only the beginning of is read from the topic, if it is still there."""
+    cut = letters.where(F.col("Cut").isNotNull()).cache()
+    kept = letters.where(F.col("Cut").isNull()).drop("Cut")
+    spans = cut.groupBy("partition").agg(F.min("offset").alias("first"), F.max("offset").alias("last")).collect()
+    if not spans:
+        return kept
+    wanted = {row.partition: kafka.Range(row.first, row.last + 1) for row in spans}
+    available = kafka.available(platform, topic)
+    ranges = {partition: wanted.get(partition, kafka.Range(0, 0)).within(has) for partition, has in available.items()}
+    found = dead_letters.completed(cut, kafka.read_ranges(session, platform, topic, ranges)).cache()
+    if gone := cut.count() - found.count():
+        print(f"{topic}: {gone:,} records are gone whose letters have only their beginning; they can't be sent", flush=True)
+    return kept.union(found)
 
 
 def _judged(letters: DataFrame, source: Input, registry: Registry) -> DataFrame:

@@ -24,6 +24,11 @@ class Range:
     start: int
     end: int
 
+    def within(self, other: "Range") -> "Range":
+        """What of it lies in the other one; an empty range where nothing does."""
+        start = min(max(self.start, other.start), other.end)
+        return Range(start, max(start, min(self.end, other.end)))
+
 
 def available(platform: Platform, topic: str) -> dict[int, Range]:
     """The offsets that a topic holds now, by partition. Raises JobError where the topic or the broker is missing."""

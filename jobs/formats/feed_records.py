@@ -33,12 +33,17 @@ def decode(records: DataFrame, feed: Feed, writers: Writers) -> DataFrame:
 
 def _error(feed: Feed, writers: Writers) -> Column:
     value, time = F.col("_reading")[feed.value], F.col("_reading")[feed.time]
+    bytes_, text = F.length("Key"), F.is_valid_utf8(F.col("Key").cast("string"))
+    too_long = f"; the feed's longest_service is {feed.longest_service}"
     wrong = (
         F.when(time.isNull() | value.isNull(), f"no {feed.time} or no {feed.value} in the record")
         .when(value < 0, F.concat(F.lit("negative reading "), value.cast("string")))
+        .when(bytes_ > feed.longest_service, F.concat(F.lit("service name of "), bytes_, F.lit(f" bytes{too_long}")))
+        .when(~text, "service name is not UTF-8 text")
         .otherwise("no service name in the record's key")
     )
-    good = time.isNotNull() & (value >= 0) & (F.length("Key") > 0)  # asked first: most are, and need no reason
+    named = (bytes_ > 0) & (bytes_ <= feed.longest_service) & text
+    good = time.isNotNull() & (value >= 0) & named  # asked first: most are, and need no reason
     unreadable = wire.reason("Bytes", F.col("_reading"), feed.record, writers)
     return F.when(good, F.lit(None).cast("string")).otherwise(F.coalesce(unreadable, wrong))
 

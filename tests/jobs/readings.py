@@ -13,7 +13,7 @@ NOON = dt.datetime(2026, 11, 20, 17, tzinfo=dt.UTC)  # in New York
 
 def produce(broker, feed, *records: tuple[str, dt.datetime | bytes, int]) -> None:
     """Records (service, time, value); bytes instead of a time are sent as they are."""
-    producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
+    producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all", "message.max.bytes": 1_100_000})
     for service, at, value in records:
         payload = at if isinstance(at, bytes) else encoded(broker, feed, at, value)
         producer.produce(feed.topic, payload, service.encode(), partition=len(service) % feed.partitions)

@@ -84,6 +84,42 @@ def test_a_letter_of_a_topic_that_was_this_feeds_before_is_not_sent(run_job, liv
     assert tables.dead_letter_replays(live_platform).version() == -1
 
 
+def test_a_record_that_is_too_large_for_its_letter_is_read_from_its_topic_again(
+    run_job, live_platform, broker, feed, monkeypatch, capsys
+):
+    """Its name was too long, until the feed allowed it."""
+    name = b"w" * 1_000_100
+    produce(broker, feed, (name.decode(), NOON, 7), ("www", NOON, 8))
+    (long,) = [each for each in consume(broker.kafka, feed.topic) if each.key() == name]
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
+    (letter,) = consume(broker.kafka, feed.dead_letter_topic)
+    assert dict(letter.headers())["offset"] == b"%d" % long.offset()
+    assert dict(letter.headers())["key"] == name[:1000]
+    options = ["--run-id", "run-2", "--topic", feed.topic, "--send"]
+    run_job(replay_dead_letters, live_platform, *options)
+    assert "1  service name of 1000100 bytes; the feed's longest_service is 256" in capsys.readouterr().out
+    longer = feed.model_copy(update={"longest_service": 2_000_000})
+    monkeypatch.setattr(replay_dead_letters, "load_feeds", lambda: {feed.name: longer})
+    run_job(replay_dead_letters, live_platform, *options)
+    assert "1 records sent again" in capsys.readouterr().out
+    assert replayed(broker, feed) == [(name, long.value(), f"{feed.topic}-{long.partition()}-{long.offset()}".encode())]
+
+
+def test_a_large_record_that_its_topic_lost_is_not_sent(run_job, live_platform, broker, feed, capsys):
+    produce(broker, feed, ("www", NOON, 8))
+    (other,) = consume(broker.kafka, feed.topic)
+    hashes = {"key-bytes": b"3", "key-sha256": b"0" * 64, "value-bytes": b"2000000", "value-sha256": b"1" * 64}
+    producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
+    for offset in (other.offset(), 1_000):
+        place = {"topic": feed.topic.encode(), "partition": b"%d" % other.partition(), "offset": b"%d" % offset, "key": b"www"}
+        producer.produce(feed.dead_letter_topic, b"v", b"%d" % offset, headers={"reason": b"x"} | place | hashes)
+    assert producer.flush(30) == 0
+    run_job(replay_dead_letters, live_platform, "--run-id", "run-1", "--topic", feed.topic, "--send")
+    said = capsys.readouterr().out
+    assert f"{feed.topic}: 2 records are gone whose letters have only their beginning" in said
+    assert replayed(broker, feed) == []
+
+
 def test_without_dead_letters_there_is_nothing_to_do(run_job, live_platform, broker, feed, capsys):
     produce(broker, feed, ("www", NOON, 7))
     run_job(replay_dead_letters, live_platform, "--run-id", "run-1", "--topic", feed.topic, "--send")

@@ -1,6 +1,7 @@
 """The scoring driver on a real broker, in the tests' own session: what makes it plan anew while it runs, what it leaves out."""
 
 import datetime as dt
+import hashlib
 import io
 import json
 import signal
@@ -19,7 +20,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from contracts import avro
 from contracts.avro import Level
 from contracts.feeds import Feed
-from jobs import score
+from jobs import archive, score
 from jobs.backends import tables
 from jobs.streams import score_query
 from stack.deploy import schemas
@@ -30,6 +31,7 @@ from tests.support import topics
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.full
+LARGE = {"message.max.bytes": 1_100_000}  # of a producer, so that it sends as much as Java's does
 ZONE = ZoneInfo("America/New_York")
 TUESDAY = dt.datetime(2026, 11, 24, 23, 59, 50, tzinfo=ZONE)
 
@@ -79,13 +81,14 @@ class Scoring:
             self.run_job(score, self.platform, "--feed", self.feed.name, *options)
             done.result()
 
-    def send(self, service: str, at: dt.datetime, value: int, schema: str | None = None, **more) -> None:
+    def send(self, service: str | bytes, at: dt.datetime, value: int, schema: str | None = None, **more) -> None:
         schema = schema or avro.text("service_use_record", 1)
         schema_id = schemas.register_one(self.registry, avro.subject(self.feed.topic), schema, Level.FULL)
         encoded = io.BytesIO(b"\0" + schema_id.to_bytes(4, "big"))
         encoded.seek(5)
         fastavro.schemaless_writer(encoded, json.loads(schema), {"Timestamp": at, "Value": value} | more)
-        topics.produce(self.broker.kafka, self.feed.topic, [(service.encode(), encoded.getvalue())])
+        key = service.encode() if isinstance(service, str) else service
+        topics.produce(self.broker.kafka, self.feed.topic, [(key, encoded.getvalue())], **LARGE)
 
     def scored(self) -> list[tuple]:
         """(service, value, day type, slot, expected) of each reading, in their order; a reading may be scored twice."""
@@ -134,6 +137,37 @@ def test_a_new_writers_schema_is_learned_while_it_runs_and_no_reading_is_lost(sc
 
     scoring.while_running(act)
     assert topics.consume(scoring.broker.kafka, scoring.feed.dead_letter_topic) == []
+
+
+def test_no_record_that_kafka_takes_stops_it(scoring, baseline):
+    """The first is a reading, but for its name: a scored record of it would be larger than a producer may send."""
+    key, junk = "w" * 1_000_000, b"?" * 1_048_400
+    sent = {1: key.encode(), 2: b"checkout", 3: b"check\xff"}
+
+    def act() -> None:
+        scoring.send("checkout", TUESDAY, 1)
+        scoring.send(key, TUESDAY, 2)
+        topics.produce(scoring.broker.kafka, scoring.feed.topic, [(sent[2], junk)], **LARGE)
+        scoring.send(sent[3], TUESDAY, 3)
+        scoring.send("checkout", TUESDAY.replace(hour=9), 4)
+        scoring.awaits(("checkout", 1, 2, 23, 200.0), ("checkout", 4, 2, 9, 200.0))
+
+    scoring.while_running(act)
+    letters = topics.consume(scoring.broker.kafka, scoring.feed.dead_letter_topic)
+    found = {int(dict(each.headers())["offset"]): dict(each.headers()) for each in letters}
+    assert len(letters) == len(found) == 3, "each once: the query was not planned again"
+    assert {offset: headers["key"] for offset, headers in found.items()} == {at: each[:1000] for at, each in sent.items()}
+    assert [found[at]["reason"].decode().partition(";")[0] for at in sorted(found)] == [
+        "service name of 1000000 bytes",
+        "first byte is not the Confluent magic byte 0",
+        "service name is not UTF-8 text",
+    ]
+    assert found[2]["value-sha256"].decode() == hashlib.sha256(junk).hexdigest()
+    scoring.run_job(archive, scoring.platform, "--run-id", "run-1", "--feed", scoring.feed.name)
+    rows = deltalake.DeltaTable(tables.history(scoring.platform, scoring.feed).path).to_pyarrow_table().to_pylist()
+    assert sorted((row["ServiceName"], row["Value"]) for row in rows) == [("checkout", 1), ("checkout", 4)]
+    again = topics.consume(scoring.broker.kafka, scoring.feed.dead_letter_topic)[3:]
+    assert sorted(int(dict(each.headers())["offset"]) for each in again) == [1, 2, 3]
 
 
 def test_a_new_day_brings_the_baseline_of_the_day_after_it(scoring, baseline, monkeypatch):

@@ -53,6 +53,9 @@ def test_each_writer_schema_is_read_by_its_own_id(spark):
         (b"www", payload(Value=-3), "negative reading -3"),
         (None, payload(), "no service name in the record's key"),
         (b"", payload(), "no service name in the record's key"),
+        (b"w" * 257, payload(), "service name of 257 bytes; the feed's longest_service is 256"),
+        (("ü" * 129).encode(), payload(), "service name of 258 bytes; the feed's longest_service is 256"),
+        (b"www\xff", payload(), "service name is not UTF-8 text"),
     ],
 )
 def test_a_record_that_is_no_reading_says_why_and_keeps_its_bytes(spark, key, value, reason):
