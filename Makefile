@@ -17,7 +17,7 @@ run: setup ## start everything, load history, build the baseline, score live rea
 
 PYTEST = .venv/bin/pytest -n 2 --no-loadscope-reorder --durations=15
 
-check: lint ## lint, types, and every test that needs no broker; at most five minutes
+check: lint ## lint, types, and the tests without a broker and without Spark jobs on tables; at most five minutes
 	@tests/chromium.sh
 	$(PYTEST) --tier check $(ARGS)
 
