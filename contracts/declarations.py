@@ -1,5 +1,6 @@
 """What every declaration is: YAML read strictly, one file each, with every mistake of every file listed; and its topics."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Annotated, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
 
@@ -71,22 +73,42 @@ def load(folder: Path, kind: type[D]) -> dict[str, D]:
     found, mistakes = {}, []
     for file in sorted(folder.glob("*.yaml")):
         try:
-            declared = kind.model_validate(yaml.safe_load(file.read_text()) or {})
+            content = yaml.safe_load(file.read_text()) or {}
         except yaml.YAMLError as error:
             mistakes.append(f"{file.name}: not YAML: {' '.join(str(error).split())}")
             continue
-        except ValidationError as error:
-            for each in error.errors():
-                field = ".".join(str(part) for part in each["loc"]) or "declaration"
-                what = "no field is called so" if each["type"] == "extra_forbidden" else each["msg"].removeprefix("Value error, ")
-                mistakes.append(f"{file.name}: {field}: {what}")
-            continue
-        if declared.name != file.stem:
-            mistakes.append(f"{file.name}: name: is {declared.name!r}, must be the file's name {file.stem!r}")
-        mistakes.extend(f"{file.name}: {what}" for what in declared.unmet())
-        found[declared.name] = declared
+        declared, wrong = _read(kind, content)
+        if declared and declared.name != file.stem:
+            wrong.insert(0, f"name: is {declared.name!r}, must be the file's name {file.stem!r}")
+        if declared and not wrong:
+            found[declared.name] = declared
+        mistakes.extend(f"{file.name}: {what}" for what in wrong)
     if not found and not mistakes:
         mistakes.append(f"{folder}: no {kind.__name__.lower()} declared (*.yaml)")
     if mistakes:
         raise DeclarationError("\n".join(mistakes))
     return found
+
+
+def _read(kind: type[D], content: object) -> tuple[D | None, list[str]]:
+    """A declaration, null where there is none, and all mistakes in it, each as `field: what`.
+
+    The other fields are judged without the wrong ones, so that one mistake does not hide another. What this says of the wrong
+    ones, by their names, comes from their absence and is left out.
+    """
+    try:
+        declared = kind.model_validate(content)
+    except ValidationError as error:
+        mistakes = [_mistake(each) for each in error.errors()]
+        wrong = {str(each["loc"][0]) for each in error.errors() if each["loc"]}
+        rest = {name: value for name, value in content.items() if str(name) not in wrong} if isinstance(content, dict) else {}
+        if isinstance(content, dict) and len(rest) < len(content):
+            mistakes += [each for each in _read(kind, rest)[1] if not wrong & set(re.findall(r"\w+", each))]
+        return None, mistakes
+    return declared, list(declared.unmet())
+
+
+def _mistake(error: ErrorDetails) -> str:
+    field = ".".join(str(part) for part in error["loc"]) or "declaration"
+    what = "no field is called so" if error["type"] == "extra_forbidden" else error["msg"].removeprefix("Value error, ")
+    return f"{field}: {what}"

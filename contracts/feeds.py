@@ -4,7 +4,7 @@ import datetime as dt
 import zoneinfo
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import holidays as holiday_calendars
 from pydantic import Field, field_validator, model_validator
@@ -28,6 +28,8 @@ FEEDS = SCHEMAS / "feeds"
 SECONDS_PER_DAY = 86_400
 DATES_PER_DAY_TYPE = 4
 COUNTED_WITHIN = 900  # seconds; every time zone's days begin at such a quarter of an hour
+TIMES = ("timestamp-millis", "timestamp-micros")  # Avro types of a reading's time, and of its value
+VALUES = ("int", "long")
 COUNTED = ("Timestamp", "Value")  # fields of a reading that is counted from lines
 
 
@@ -124,11 +126,18 @@ class Feed(Declaration):
         return self
 
     def unmet(self) -> Iterator[str]:
-        yield from no_contract("record", self.record)
-        if self.access_log and not list(no_contract("record", self.record)):
-            fields = {field["name"] for field in avro.latest(self.record)["fields"]}
-            if {self.time, self.value} | fields != set(COUNTED):
-                yield f"record: what is counted of an access log has the fields {' and '.join(COUNTED)}, and no other"
+        if missing := list(no_contract("record", self.record)):
+            yield from missing
+            return
+        fields = {field["name"]: _type(field["type"]) for field in avro.latest(self.record)["fields"]}
+        if self.access_log and {self.time, self.value} | set(fields) != set(COUNTED):
+            yield f"record: what is counted of an access log has the fields {' and '.join(COUNTED)}, and no other"
+            return
+        for of, name, allowed in (("time", self.time, TIMES), ("value", self.value, VALUES)):
+            if name not in fields:
+                yield f"{of}: {self.record} has no field {name!r}: one of {', '.join(fields)}"
+            elif fields[name] not in allowed:
+                yield f"{of}: the field {name!r} of {self.record} is {fields[name]}, must be {' or '.join(allowed)}"
 
     @property
     def slots(self) -> int:
@@ -199,6 +208,13 @@ class Feed(Declaration):
             if len(of_type) < DATES_PER_DAY_TYPE:
                 of_type.insert(0, day)
         return dates
+
+
+def _type(avro_type: Any) -> str:
+    """The name of a field's type: its logical type, where it has one; of what may be null, that of the rest."""
+    if isinstance(avro_type, list):
+        return " or ".join(_type(each) for each in avro_type if each != "null")
+    return avro_type if isinstance(avro_type, str) else avro_type.get("logicalType", avro_type["type"])
 
 
 def load_feeds(folder: Path = FEEDS) -> dict[str, Feed]:

@@ -11,6 +11,7 @@ from sources.replay_command import replay
 from sources.send_command import send
 from sources.simulate_command import simulate
 from stack.commands import dead_letters, new, queries, schemas, version
+from stack.commands.check import check
 from stack.commands.connect import connect
 from stack.commands.env import env
 from stack.commands.kafka import PASSED_ON, kafka
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     help="The command `sundial`: everything that a person does with the platform on one machine.",
 )
-for command in (run, up, status, logs, pid, env, down, clean, replay, simulate, send, read, connect, topics, access):
+for command in (run, up, check, status, logs, pid, env, down, clean, replay, simulate, send, read, connect, topics, access):
     app.command()(command)
 app.command(context_settings=PASSED_ON)(kafka)
 app.add_typer(queries.app, name="queries")

@@ -31,6 +31,8 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
     declare(tmp_path, "three", record="no_such_record")
     (tmp_path / "four.yaml").write_text("name: [")
     declare(tmp_path, "five", holidays={"country": "XX"})
+    declare(tmp_path, "six", record="sensor_reading", time="Sensor", value="Celcius", partitions=0, rule={"percent": -1})
+    declare(tmp_path, "seven", record="sensor_reading", time="At", value="Celsius", interval=7)
     with pytest.raises(DeclarationError) as error:
         load_feeds(tmp_path)
     said = str(error.value).splitlines()
@@ -38,11 +40,28 @@ def test_every_mistake_of_every_file_is_listed_at_once(tmp_path):
         "five.yaml: holidays: no holiday calendar for country 'XX'",
         "four.yaml: not YAML",
         "one.yaml: timezone: no time zone 'Mars/Olympus'",
+        "one.yaml: declaration: interval_seconds 7 does not divide a day",
         "three.yaml: record: no schemas/avro/no_such_record/v1.avsc",
         "two.yaml: rule: percent and spread are both off",
         "two.yaml: colour: no field is called so",
+        "six.yaml: partitions: Input should be greater than or equal to 1",
+        "six.yaml: rule.percent: Input should be greater than or equal to 0",
+        "six.yaml: time: the field 'Sensor' of sensor_reading is string, must be timestamp-millis or timestamp-micros",
+        "six.yaml: value: sensor_reading has no field 'Celcius': one of Sensor, At, Celsius",
+        "seven.yaml: interval: no field is called so",
+        "seven.yaml: value: the field 'Celsius' of sensor_reading is double, must be int or long",
     ):
         assert [line for line in said if line.startswith(expected)], f"{expected!r} is not among {said}"
+    assert len(said) == 13, said
+
+
+@pytest.mark.parametrize("mistake", [{"time": 5}, {"value": ["Value"]}, {"record": None}])
+def test_a_wrong_field_is_named_once_and_for_nothing_else(tmp_path, mistake):
+    declare(tmp_path, "one", **mistake)
+    with pytest.raises(DeclarationError) as error:
+        load_feeds(tmp_path)
+    (line,) = str(error.value).splitlines()
+    assert line.startswith(f"one.yaml: {next(iter(mistake))}: Input should be a valid string")
 
 
 @pytest.mark.parametrize("name", ["../etc", "Calls", "a b", "x" * 64, "a;drop", ""])

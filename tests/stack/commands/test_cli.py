@@ -6,6 +6,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import stack.commands.check as check
+from contracts.feeds import load_feeds
 from stack.commands.cli import app
 from stack.commands.console import failures_reported
 from stack.errors import StackError
@@ -118,3 +120,21 @@ def test_replay_plays_into_this_stack_unless_told_otherwise(sundial, tmp_path, m
     monkeypatch.setenv("SUNDIAL_REGISTRY", "http://127.0.0.1:1/elsewhere")
     assert "http://127.0.0.1:1/elsewhere" in "".join(map(str, sundial(*simulate)))
     assert instance.registry in "".join(map(str, sundial("--home", str(instance.path), *simulate)))
+
+
+def test_check_names_every_mistake_in_the_declarations(sundial, tmp_path, monkeypatch):
+    code, output, _ = sundial("check")
+    assert (code, output.rpartition(": ")[2].strip()) == (0, "no mistake.")
+    feeds = tmp_path / "feeds"
+    feeds.mkdir()
+    declared = "description: x\nrecord: service_use_record\n"
+    (feeds / "calls.yaml").write_text(f"name: calls\n{declared}value: Count\npartitions: none\n")
+    (feeds / "sales.yaml").write_text(f"name: sale\n{declared}")
+    monkeypatch.setattr(check, "load_feeds", lambda: load_feeds(feeds))
+    code, _, errors = sundial("check")
+    assert code == 1
+    assert errors.removeprefix("error: ").splitlines() == [
+        "calls.yaml: partitions: Input should be a valid integer, unable to parse string as an integer",
+        "calls.yaml: value: service_use_record has no field 'Count': one of Timestamp, Value",
+        "sales.yaml: name: is 'sale', must be the file's name 'sales'",
+    ]

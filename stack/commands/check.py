@@ -1,0 +1,38 @@
+"""`sundial check`: every mistake in the declarations and contracts of this repository, without Kafka, registry or Airflow."""
+
+from collections.abc import Callable
+from functools import partial
+
+from contracts import avro
+from contracts.declarations import SCHEMAS, DeclarationError
+from contracts.feeds import load_feeds
+from contracts.queries import load_queries
+from contracts.topics import declared_topics
+from stack.commands.console import console, failures_reported
+
+
+def check() -> None:
+    """Check all declarations in schemas/: every mistake with its file and field; exit 1 where there is one."""
+    with failures_reported():
+        mistakes = dict.fromkeys(line for loads in (load_feeds, load_queries, _contracts) for line in _mistakes(loads))
+        if not mistakes:  # who writes which topic can be said of sound declarations only
+            mistakes = dict.fromkeys(_mistakes(declared_topics))
+        if mistakes:
+            raise DeclarationError("\n".join(mistakes))
+        console.print(f"{len(load_feeds())} feeds, {len(load_queries())} queries, {len(_contracts())} contracts: no mistake.")
+
+
+def _mistakes(loads: Callable[[], object]) -> list[str]:
+    try:
+        loads()
+    except DeclarationError as error:
+        return str(error).splitlines()
+    return []
+
+
+def _contracts() -> list[str]:
+    """The names of all records. Raises DeclarationError listing all mistakes in their contracts."""
+    names = sorted(folder.name for folder in (SCHEMAS / "avro").iterdir() if folder.is_dir())
+    if mistakes := [line for name in names for line in _mistakes(partial(avro.contract, name))]:
+        raise DeclarationError("\n".join(mistakes))
+    return names
