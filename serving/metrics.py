@@ -1,6 +1,6 @@
 """Streams, baselines and gates as Prometheus metrics, read at each scrape.
 
-Series of what is not known are left out rather than reported as zero. Airflow has metrics of its own: see docs/operations.md.
+Series of what is not known are left out rather than reported as zero. Airflow's own metrics are not among them.
 """
 
 import datetime as dt
