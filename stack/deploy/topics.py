@@ -7,7 +7,8 @@ Kafka deletes segments whole, once their newest record is old enough, and compac
 seventh of the retention, a week at most; with Kafka's own week a topic that is to keep one day would keep eight.
 """
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
@@ -27,6 +28,7 @@ from stack.errors import StackError
 
 MILLISECONDS_PER_DAY = 86_400_000
 FOREVER = "-1"
+VISIBLE_WITHIN = 60  # seconds
 LONGEST_SEGMENTS = 49  # days of retention from which on a segment spans no more
 
 
@@ -68,18 +70,33 @@ def deploy(
         return len(existing[name].partitions[0].replicas) if name in existing else replication
 
     all_ = {topic.name: _new(topic, copies(topic.name)) for topic in topics} | {topic.topic: topic for topic in more}
-    changes = create(client, [topic for name, topic in all_.items() if name not in existing])
+    more_partitions = {}
     for name, topic in all_.items():
-        if name not in existing:
-            continue
-        has = len(existing[name].partitions)
-        if has > topic.num_partitions:
-            what = f"topic {name} has {has} partitions, its declaration says {topic.num_partitions}; Kafka cannot take any away"
-            raise StackError(what, remedy=f"declare partitions: {has}, or delete the topic")
-        if has < topic.num_partitions:
-            client.create_partitions([NewPartitions(name, topic.num_partitions)])[name].result(timeout=30)
-            changes.append(f"{name}: {has} → {topic.num_partitions} partitions")
-    return changes + configure(client, [topic for name, topic in all_.items() if name in existing])
+        if name in existing and (has := len(existing[name].partitions)) != topic.num_partitions:
+            _refuse_what_kafka_cannot(topic, has)
+            more_partitions[name] = has
+    changes = create(client, [topic for name, topic in all_.items() if name not in existing])
+    for name, has in more_partitions.items():
+        client.create_partitions([NewPartitions(name, all_[name].num_partitions)])[name].result(timeout=30)
+        changes.append(f"{name}: {has} → {all_[name].num_partitions} partitions")
+    changes += configure(client, [topic for name, topic in all_.items() if name in existing])
+    if changes:
+        _await_visible(client, all_)
+    return changes
+
+
+def _refuse_what_kafka_cannot(topic: NewTopic, has: int) -> None:
+    """Raises StackError where the topic can't get the number of partitions that its declaration says."""
+    said = f"its declaration says {topic.num_partitions}"
+    if has > topic.num_partitions:
+        what = f"topic {topic.topic} has {has} partitions, {said}; Kafka cannot take any away"
+        raise StackError(what, remedy=f"declare partitions: {has}, or delete the topic")
+    if topic.config["cleanup.policy"] == "compact":
+        what = (
+            f"topic {topic.topic} is a table of {has} partitions, {said}; newer rows of a key would go to another partition than "
+            "its older ones, and readers could take an older row for the last"
+        )
+        raise StackError(what, remedy=f"declare partitions: {has}, or write the rows to a new topic")
 
 
 def create(client: AdminClient, topics: list[NewTopic]) -> list[str]:
@@ -101,17 +118,46 @@ def configure(client: AdminClient, topics: list[NewTopic]) -> list[str]:
     """Set what differs from the declaration."""
     if not topics:
         return []
-    configs = {topic.topic: topic.config for topic in topics}
-    described = client.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in configs])
     changes, resources = [], []
-    for resource, future in described.items():
-        actual = future.result(timeout=30)
-        different = {key: value for key, value in configs[resource.name].items() if actual[key].value != value}
-        if different:
-            entries = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in different.items()]
-            resources.append(ConfigResource(ResourceType.TOPIC, resource.name, incremental_configs=entries))
-            changes.extend(f"{resource.name}: {key} {actual[key].value} → {value}" for key, value in different.items())
+    for name, different in _differences(client, topics).items():
+        entries = [ConfigEntry(k, new, incremental_operation=AlterConfigOpType.SET) for k, (_, new) in different.items()]
+        resources.append(ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries))
+        changes.extend(f"{name}: {key} {old} → {new}" for key, (old, new) in different.items())
     if resources:
         for future in client.incremental_alter_configs(resources).values():
             future.result(timeout=30)
     return changes
+
+
+def _differences(client: AdminClient, topics: Iterable[NewTopic]) -> dict[str, dict[str, tuple[str, str]]]:
+    """By topic, the settings that are not as declared: (is, declared)."""
+    configs, found = {topic.topic: topic.config for topic in topics}, {}
+    for resource, future in client.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in configs]).items():
+        actual = future.result(timeout=30)
+        different = {k: (actual[k].value, value) for k, value in configs[resource.name].items() if actual[k].value != value}
+        if different:
+            found[resource.name] = different
+    return found
+
+
+def _await_visible(client: AdminClient, topics: Mapping[str, NewTopic]) -> None:
+    """Return when the brokers show what they were asked for: the controller says yes before they know of it."""
+    deadline = time.monotonic() + VISIBLE_WITHIN
+    while not _visible(client, topics):
+        if time.monotonic() > deadline:
+            raise StackError(
+                f"the brokers have not taken up the changes of topics within {VISIBLE_WITHIN} s", remedy="look at their logs"
+            )
+        time.sleep(0.05)
+
+
+def _visible(client: AdminClient, topics: Mapping[str, NewTopic]) -> bool:
+    known = client.list_topics(timeout=10).topics
+    if any(name not in known or len(known[name].partitions) < topic.num_partitions for name, topic in topics.items()):
+        return False
+    try:
+        return not _differences(client, topics.values())
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise
+        return False

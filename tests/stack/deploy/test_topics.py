@@ -9,6 +9,7 @@ from contracts.declarations import Topic
 from contracts.feeds import Feed
 from stack.deploy import cluster, topics
 from stack.errors import StackError
+from tests.support.waiting import until
 
 
 def feed(**overrides) -> Feed:
@@ -54,6 +55,7 @@ def test_a_topic_counts_from_the_brokers_clock_whatever_the_clusters_default_is(
     changed = ConfigResource(ResourceType.TOPIC, declared.topic, incremental_configs=[entry])
     client = cluster.admin(broker.kafka)
     client.incremental_alter_configs([changed])[changed].result(timeout=30)
+    until("the broker knows", lambda: settings(broker, declared.topic)["message.timestamp.type"] == "CreateTime")
     changes = topics.deploy(broker.kafka, declared.topics)
     assert changes == [f"{declared.topic}: message.timestamp.type CreateTime → LogAppendTime"]
 
@@ -82,6 +84,17 @@ def test_fewer_partitions_than_there_are_is_an_error_that_names_the_topic(broker
     topics.deploy(broker.kafka, declared.topics)
     with pytest.raises(StackError, match=f"topic {declared.name} has 2 partitions, its declaration says 1"):
         topics.deploy(broker.kafka, declared.model_copy(update={"partitions": 1}).topics)
+
+
+def test_a_table_gets_no_more_partitions_and_nothing_else_is_changed_before_that_is_said(broker):
+    """A key's newer row would go to another partition, and the older one would stay for ever."""
+    table, other = f"table-{uuid.uuid4().hex[:8]}", f"other-{uuid.uuid4().hex[:8]}"
+    topics.deploy(broker.kafka, [Topic(table, 2, None, compacted=True)])
+    with pytest.raises(StackError, match=f"topic {table} is a table of 2 partitions, its declaration says 3"):
+        topics.deploy(broker.kafka, [Topic(other, 1, 7), Topic(table, 3, None, compacted=True)])
+    found = cluster.admin(broker.kafka).list_topics(timeout=10).topics
+    assert len(found[table].partitions) == 2
+    assert other not in found
 
 
 def test_a_misspelt_topic_is_not_created_by_asking_for_it(broker):
