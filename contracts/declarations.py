@@ -1,14 +1,13 @@
 """What every declaration is: YAML read strictly, one file each, with every mistake of every file listed; and its topics."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
 
 SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
 
@@ -108,7 +107,7 @@ def _read(kind: type[D], content: object) -> tuple[D | None, list[str]]:
     return declared, list(declared.unmet())
 
 
-def _mistake(error: ErrorDetails) -> str:
+def _mistake(error: Mapping[str, Any]) -> str:
     field = ".".join(str(part) for part in error["loc"]) or "declaration"
     what = "no field is called so" if error["type"] == "extra_forbidden" else error["msg"].removeprefix("Value error, ")
     return f"{field}: {what}"
