@@ -15,9 +15,10 @@ from contracts.kafka_access import PLAIN
 from contracts.queries import COMMITS, Query
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
+from jobs.streams.checkpoint import Checkpoint
 from jobs.streams.transactions import Transactions
+from stack.deploy.cluster import replication
 from stack.deploy.topics import deploy
-from stack.parts import kafka
 from tests.delivery.cluster import ALL, Cluster
 from tests.support import topics
 from tests.support.waiting import until
@@ -36,7 +37,7 @@ class Stream:
 
     def __init__(self, cluster: Cluster, name: str, topic: str, folder: Path):
         self._cluster, self.topic, self._folder = cluster, topic, folder
-        deploy(cluster.instance.kafka, [COMMITS], kafka.replication(cluster.instance.kafka, PLAIN))
+        deploy(cluster.instance.kafka, [COMMITS], replication(cluster.instance.kafka, PLAIN))
         declared = {"inputs": {"fares": {"topic": f"{topic}.in", "record": "fare"}}, "sql": "SELECT * FROM fares"}
         outputs = [{"topic": topic, "record": "fare", "key": "VendorID", "compacted": False}]
         self._query = Query(name=name, description="of the test", delivery="exactly-once", outputs=outputs, **declared)
@@ -72,7 +73,7 @@ class Stream:
     def _begun(self) -> Transactions:
         nowhere = "http://127.0.0.1:1"
         platform = Platform(self._cluster.instance.kafka, nowhere, lake=nowhere, streams=nowhere, jars=nowhere)
-        return Transactions(platform, self._query, self._folder)
+        return Transactions(platform, self._query, Checkpoint(self._folder))
 
 
 def values(batch: int) -> list[str]:
