@@ -21,8 +21,8 @@ from supervision.policy import (
     Wait,
     decide,
 )
+from tests.supervision.limits import LIMITS
 
-LIMITS = Limits(hang_after=15, stall_after=60, start_within=120, restarts=5, window=600, pause=300)
 WELL = {"state": "running", "last_error": None, "health": {"lag_records": 0, "stalled_seconds": 0.0}}
 
 

@@ -12,15 +12,13 @@ from supervision.policy import (
     History,
     KeepWatching,
     Launch,
-    Limits,
     Observation,
     Recovered,
     Relaunch,
     Wait,
     decide,
 )
-
-LIMITS = Limits(hang_after=15, stall_after=60, start_within=120, restarts=5, window=600, pause=300)
+from tests.supervision.limits import LIMITS
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A schema registry for tests that are about something else: it answers GET as it is told."""
+"""A schema registry for tests that are about something else: it answers each GET with a given response."""
 
 import http.server
 import json
