@@ -113,7 +113,7 @@ def anomalies(instance: Instance, feed: Feed, seen: list[TopicPartition], since:
         reader.assign(seen)
         while found < SHOWN:
             message = reader.poll(1.0)
-            anomaly = decode(message.value(), context) if message and not message.error() else None
+            anomaly = decode(message.value(), context) if message is not None and not message.error() else None
             if anomaly and anomaly["Timestamp"] >= since:
                 found += 1
                 yield anomaly

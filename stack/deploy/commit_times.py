@@ -50,7 +50,8 @@ def _everything(bootstrap: str, access: KafkaAccess) -> Iterator[Message]:
         last_message_at = time.monotonic()
         while unfinished:
             first = consumer.poll(0.2)  # to ask for many at once would be to wait for so many
-            messages = [first, *consumer.consume(10_000, timeout=0)] if first else []
+            # `is None`, as a tombstone is false: its length is 0.
+            messages = [] if first is None else [first, *consumer.consume(10_000, timeout=0)]
             last_message_at = time.monotonic() if messages else last_message_at
             if time.monotonic() - last_message_at > WAIT:
                 raise StackError(f"{COMMITS} at {bootstrap} does not go on after {WAIT:.0f} s")

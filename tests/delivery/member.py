@@ -69,7 +69,7 @@ def main() -> None:
     )
     while True:
         message = consumer.poll(0.1)
-        if not message:
+        if message is None:
             continue
         if message.error():
             raise KafkaException(message.error())

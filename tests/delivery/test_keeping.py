@@ -57,7 +57,7 @@ def test_retention_deletes_old_segments_and_a_reader_whose_place_is_gone_is_told
 def _first(consumer):
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        if message := consumer.poll(0.2):
+        if (message := consumer.poll(0.2)) is not None:
             if message.error():
                 raise KafkaException(message.error())
             return message

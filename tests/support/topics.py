@@ -35,7 +35,7 @@ def _marks(reader: Consumer, topic: str) -> dict[int, tuple[int, int]]:
 def _came(reader: Consumer) -> list[Message]:
     """What can be had now, after waiting for the first of it. (To ask for many at once would be to wait for so many.)"""
     first = reader.poll(SECONDS)
-    return [first, *reader.consume(10_000, timeout=0)] if first else []
+    return [] if first is None else [first, *reader.consume(10_000, timeout=0)]  # a tombstone is false: its length is 0
 
 
 def ends(kafka: str, topic: str, committed: bool = False) -> dict[int, int]:

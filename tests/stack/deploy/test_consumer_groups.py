@@ -12,6 +12,7 @@ from contracts.kafka_access import PLAIN
 from contracts.queries import load_application
 from contracts.topics import query_topics
 from stack.deploy import consumer_groups, topics
+from stack.deploy.cluster import admin
 from stack.deploy.commit_times import last_commits
 from stack.errors import StackError
 
@@ -83,6 +84,18 @@ def test_commits_of_other_topics_are_not_this_ones(broker, topic):
     assert consumer_groups.report(broker.kafka, PLAIN, other)["groups"] == []
     assert last_commits(broker.kafka, PLAIN, other) == {}
     assert list(last_commits(broker.kafka, PLAIN, topic)) == [f"group-{other}"]
+
+
+def test_a_commit_that_kafka_has_forgotten_is_none(broker, topic):
+    group = f"group-{uuid.uuid4().hex[:8]}"
+    reader = consumer(broker, group, topic)
+    read(reader, 3)
+    reader.commit(asynchronous=False)
+    reader.close()
+    assert list(last_commits(broker.kafka, PLAIN, topic)) == [group]
+    client = admin(broker.kafka)
+    client.delete_consumer_groups([group])[group].result(timeout=30)
+    assert last_commits(broker.kafka, PLAIN, topic) == {}
 
 
 def test_a_topic_that_is_not_there_is_named(broker):

@@ -14,6 +14,7 @@ import pytest
 from stack.errors import StackError
 from stack.instance import Instance
 from stack.parts import process
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -134,5 +135,6 @@ def test_a_killed_process_is_seen_as_gone_and_can_be_started_again(instance):
 def test_strays_are_found_by_the_stack_they_belong_to(instance, tmp_path):
     other = Instance(tmp_path / "other").make(base=0)
     process.start(instance, part(instance, SLEEP))
-    assert [each.pid for each in process.strays(instance)] == [process.find(instance, "part").pid]
+    # A process that has just been started shows no environment until the kernel has laid out its memory.
+    until("its environment shows", lambda: [each.pid for each in process.strays(instance)] == [process.find(instance, "part").pid])
     assert process.strays(other) == []
