@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -112,7 +113,7 @@ def test_uvicorn_takes_its_command():
 def test_sundial_takes_its_commands():
     import typer.main
 
-    cli = typer.main.get_command(app)
+    cli: Any = typer.main.get_command(app)
     known = set(cli.list_commands(click.Context(cli)))
     for script in ("init.sh", "init-kafka.sh"):
         for line in (ROOT / "docker" / script).read_text().splitlines():

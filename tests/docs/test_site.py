@@ -41,7 +41,7 @@ def test_the_reference_names_every_field_of_a_declaration(site, model):
 
 def test_the_reference_names_every_command_and_job(site):
     page = (site / "reference/sundial.html").read_text()
-    assert not [name for name in typer.main.get_command(app).commands if f"<code>sundial {name}</code>" not in page]
+    assert not [name for name in typer.main.get_group(app).commands if f"<code>sundial {name}</code>" not in page]
     page = (site / "reference/jobs.html").read_text()
     entry_points = [file.stem for file in (ROOT / "jobs").glob("*.py") if "def main(" in file.read_text()]
     assert not [name for name in entry_points if f"usage: {name} [-h]" not in page]

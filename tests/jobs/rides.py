@@ -76,13 +76,24 @@ def by_minute(rows: Iterable[dict]) -> dict[tuple, tuple]:
     }
 
 
-class RidesTopic:
-    """A topic of rides, written with the newest schemas of its subjects."""
+class _Topic:
+    """A topic written with the newest schemas of its subjects."""
 
     def __init__(self, broker, topic: str):
         self._topic = topic
         self._producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
         self._url = broker.registry
+        self._registry = SchemaRegistryClient({"url": self._url})
+
+    def _wired(self, subject: str, value: dict) -> bytes:
+        newest = self._registry.get_latest_version(subject)
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, _parsed(newest.schema.schema_str), value)
+        return avro.HEADER.pack(avro.MAGIC, newest.schema_id) + out.getvalue()
+
+
+class RidesTopic(_Topic):
+    """A topic of rides."""
 
     def send(self, *rides: dict | bytes) -> None:
         """Rides in their order, all to one partition; bytes are sent as they are."""
@@ -93,14 +104,8 @@ class RidesTopic:
             self._producer.produce(self._topic, value, key, partition=0)
         assert self._producer.flush(30) == 0
 
-    def _wired(self, subject: str, value: dict) -> bytes:
-        newest = self._registry.get_latest_version(subject)
-        out = io.BytesIO()
-        fastavro.schemaless_writer(out, _parsed(newest.schema.schema_str), value)
-        return avro.HEADER.pack(avro.MAGIC, newest.schema_id) + out.getvalue()
 
-
-class KeyedTopic(RidesTopic):
+class KeyedTopic(_Topic):
     """A topic of other records, whose keys are text."""
 
     def send(self, *records: tuple[str, dict | bytes | None]) -> None:

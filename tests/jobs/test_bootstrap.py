@@ -6,6 +6,7 @@ import gzip
 import zoneinfo
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
@@ -167,7 +168,7 @@ def by_python(file: str, zone: dt.tzinfo, time: str, value: str) -> dict[dt.date
 )
 def test_the_samples_become_history(spark, load, lake_platform, feed, file, zone, time, value, rows):
     load(SAMPLES / file, "--service", "I-94", "--time-column", time, "--value-column", value, "--timezone", zone, feed=feed)
-    found = tables.history(lake_platform, load_feed(feed)).read(spark).toPandas()
+    found: pd.DataFrame = tables.history(lake_platform, load_feed(feed)).read(spark).toPandas()
     expected = by_python(file, zoneinfo.ZoneInfo(zone), time, value)
     local = load_feed(feed).zone
     assert len(found) == len(expected) == rows

@@ -18,6 +18,7 @@ from playwright.sync_api import sync_playwright
 from contracts.feeds import Feed, Rule
 from serving.app import create_app
 from serving.settings import Settings
+from serving.state import State
 from supervision.files import StreamFolder, locked
 from tests.support.waiting import until
 
@@ -107,7 +108,7 @@ def page(browser):
 
 
 @contextlib.contextmanager
-def served(settings: Settings, feeds: dict[str, Feed]) -> Iterator[tuple[str, object]]:
+def served(settings: Settings, feeds: dict[str, Feed]) -> Iterator[tuple[str, State]]:
     """The app behind a real port: its URL and its state."""
     app = create_app(settings, feeds)
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", timeout_graceful_shutdown=3))

@@ -1,6 +1,7 @@
 """Listeners hear what they asked for; a slow one loses its backlog, never more memory, and is told."""
 
 import asyncio
+from typing import Any
 
 from serving.events import ANOMALY, RESYNC, SCORED, Event, Events
 
@@ -15,7 +16,7 @@ def flagged(service: str, feed: str = "f") -> Event:
 
 async def received(events: Events, feed: str, service: str | None, published: list[Event]) -> list[Event]:
     """What a listener hears of events that all come while it is busy."""
-    listening = events.listen(feed, service)
+    listening: Any = events.listen(feed, service)
     first = asyncio.ensure_future(anext(listening))
     await asyncio.sleep(0)  # it listens now
     events.publish(published)

@@ -16,6 +16,7 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from contracts import avro
+from serving.state import State
 from tests.serving import world
 from tests.serving.conftest import served
 from tests.support.waiting import until
@@ -42,9 +43,16 @@ def topics(broker, feed):
     topics.delete()
 
 
+class Served(httpx.Client):
+    """A client of a feed's routes that knows the app behind them."""
+
+    state: State
+    url: str
+
+
 @pytest.fixture
 def serving(online, feed):
-    with served(online, {feed.name: feed}) as (url, state), httpx.Client(base_url=f"{url}/api/feeds/{feed.name}") as client:
+    with served(online, {feed.name: feed}) as (url, state), Served(base_url=f"{url}/api/feeds/{feed.name}") as client:
         client.state, client.url = state, url
         yield client
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import fastavro
 import pytest
@@ -48,7 +49,8 @@ class Serving:
         """The event that pages get, and the reason where it counts the record as undecodable."""
         name = FEED.scored_topic if record == "scored" else FEED.anomalies_topic
         said = {"topic": name, "partition": 0, "offset": 5, "error": None, "key": key, "value": value}
-        live = self.client.app.state.sundial.live
+        app: Any = self.client.app
+        live = app.state.sundial.live
         before = live.status.undecodable
         event = live._take(SimpleNamespace(**{field: (lambda it=it: it) for field, it in said.items()}))
         if live.status.undecodable == before:

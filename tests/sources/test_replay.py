@@ -75,7 +75,7 @@ class Clock(threading.Event):
         self.now, self.end, self.sent = now, end, []
         monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: self.now, monotonic=time.monotonic))
 
-    def wait(self, timeout: float) -> bool:
+    def wait(self, timeout: float | None = None) -> bool:
         self.now += timeout
         if self.now >= self.end:
             self.set()

@@ -200,7 +200,7 @@ def test_a_process_that_only_looks_prevents_no_lock(folder, monkeypatch):
     """A look takes a shared lock for microseconds; here it takes it until the second attempt."""
     look = folder.driver_lock.open("w")
     fcntl.flock(look, fcntl.LOCK_SH)
-    monkeypatch.setattr(files.time, "sleep", lambda _: look.close())
+    monkeypatch.setattr(time, "sleep", lambda _: look.close())
     with locked(folder.driver_lock):
         assert is_locked(folder.driver_lock)
 

@@ -117,7 +117,7 @@ def test_a_driver_launched_since_the_judgement_is_not_killed(streams):
 
 
 def test_a_driver_that_survives_sigkill_is_named(folder, monkeypatch):
-    monkeypatch.setattr(process.os, "kill", lambda *_: None)
+    monkeypatch.setattr(os, "kill", lambda *_: None)
     folder.write_driver({"pid": 999_999_999})
     with locked(folder.driver_lock), pytest.raises(TimeoutError, match=rf"{STREAM}: the driver's locks are still taken"):
         kill(folder, patience=0.1)

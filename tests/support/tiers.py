@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from _pytest.fixtures import FixtureDef, SubRequest
 from _pytest.terminal import TerminalReporter
-from xdist.scheduler import LoadFileScheduling
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 TIERS = ("check", "test", "all")
 PARTS = {"broker", "platform_stack", "cluster"}

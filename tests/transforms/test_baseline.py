@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import Row
 
 from jobs.transforms import baseline, growth, history_rows
 
@@ -29,8 +30,8 @@ def built(spark, readings, holidays=(), grows=False):
     rows = [(*reading, 0, 0) for reading in readings]
     placed = history_rows.placed(spark.createDataFrame(rows, READING), "America/Chicago", HOUR)
     runs = placed.select("ServiceName", "Date", "Slot", "Value").mapInArrow(baseline.to_runs, baseline.RUNS)
-    rows = baseline.build(runs, list(holidays), SLOTS, SLOTS // WINDOW, grows).collect()
-    return {(row.ServiceName, row.DayType): row.asDict() for row in rows}
+    found: list[Row] = baseline.build(runs, list(holidays), SLOTS, SLOTS // WINDOW, grows).collect()
+    return {(row.ServiceName, row.DayType): row.asDict() for row in found}
 
 
 def plain(readings):

@@ -35,7 +35,7 @@ def test_a_time_is_one_instant_in_every_type_and_unit(spark, kind, unit, time):
     assert (null.Timestamp, null.NoTime, null.Good) == (None, True, False)
 
 
-WHOLE = {  # type: value in it, what it is read as
+WHOLE = {  # by type: what stands there, and what it is read as
     "smallint": {"7": 7, "0": 0, "-1": None},
     "bigint": {str(2**62): 2**62},
     "double": {"12.0": 12, "12.5": None, "NaN": None, "1e300": None},

@@ -151,7 +151,7 @@ def test_whatever_batches_views_come_in_the_window_ends_with_the_products_of_the
     tester, told, seen = TwsTester(_Trending(60 * MINUTE, 3), timeMode="EventTime", eventTimeExtractor=lambda row: 1), [], []
     for batch in batches:
         seen += [{"Product": product, "User": str(user), "At": 0} for product, user in batch]
-        came = tester.testInPandas(0, pd.DataFrame(batch, columns=["Product", "User"]).astype({"User": "int64"}))
+        came: pd.DataFrame = tester.testInPandas(0, pd.DataFrame(batch, columns=["Product", "User"]).astype({"User": "int64"}))
         told += came.to_dict("records")
         assert [tuple(each.values()) for each in told[-1]["Top"]] == events.trending(seen, hop=60 * MINUTE)[0]
     assert all(before["Top"] != after["Top"] for before, after in itertools.pairwise(told))

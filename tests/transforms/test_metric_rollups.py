@@ -23,7 +23,8 @@ def summary(environment: str, values: list[float], revision: int, window: int = 
 
 
 def told(tester: TwsTester, *came: dict) -> list[dict]:
-    return tester.testInPandas(0, pd.DataFrame(came)).to_dict("records")
+    rows: pd.DataFrame = tester.testInPandas(0, pd.DataFrame(came))
+    return rows.to_dict("records")
 
 
 def assert_same(found: dict, values: list[float]) -> None:

@@ -40,7 +40,8 @@ class Query:
     def batch(self, *events: dict) -> None:
         rows = pd.DataFrame([each | {"Offset": self.offset + n} for n, each in enumerate(events)])
         self.offset += len(events)
-        for row in self.tester.testInPandas(0, rows).to_dict("records"):
+        came: pd.DataFrame = self.tester.testInPandas(0, rows)
+        for row in came.to_dict("records"):
             if pd.isna(row["Timestamp"]):
                 place = row["Key"], int(row["WindowStart"])
                 self.kept[place] = row

@@ -19,10 +19,10 @@ def packed(service="www", day_type=1, averages=(100.0, 100.0, 100.0, 100.0), spr
 
 
 def profiled(spark, candidate, in_force=(), readings=()):
-    frames = (spark.createDataFrame(list(rows), baseline.PACKED) for rows in (candidate, in_force))
+    new, old = (spark.createDataFrame(list(rows), baseline.PACKED) for rows in (candidate, in_force))
     runs = spark.createDataFrame(list(readings), READINGS).mapInArrow(baseline.to_runs, baseline.RUNS)
     last_day = baseline.by_day_type(runs, [])
-    rows = profile(*frames, last_day, AS_OF, 4, 50.0).collect()
+    rows = profile(new, old, last_day, AS_OF, 4, 50.0).collect()
     return {(row.ServiceName, row.DayType): row.asDict() for row in rows}
 
 

@@ -149,8 +149,8 @@ def test_two_tables_end_as_their_last_rows_do_whatever_came_before(spark, tmp_pa
     for _ in range(3):
         came = {"dearest": [], "vendors": []}
         for _ in range(20):
-            number, deletes, left = random_.randint(1, 8), random_.random() < 0.3, random_.random() < 0.5
-            if left:
+            number, deletes, of_rides = random_.randint(1, 8), random_.random() < 0.3, random_.random() < 0.5
+            if of_rides:
                 amounts[number] = None if deletes else random_.randint(1, 99) / 4
                 came["dearest"].append(gone(number) if deletes else dearest(number, amounts[number]))
             else:
@@ -158,7 +158,9 @@ def test_two_tables_end_as_their_last_rows_do_whatever_came_before(spark, tmp_pa
                 came["vendors"].append(gone(number) if deletes else vendor(number, names[number]))
         told += live.came(**came)
     live.stop()
-    left = {str(number): (names.get(number), amount) for number, amount in amounts.items() if amount is not None}
+    left: dict[str, tuple] = {
+        str(number): (names.get(number), amount) for number, amount in amounts.items() if amount is not None
+    }
     inner = {key: row for key, row in left.items() if row[0] is not None}
     assert 0 < len(inner) < len(left) < 8
     for written in (told, live.batch()):

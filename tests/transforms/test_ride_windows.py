@@ -24,8 +24,8 @@ def test_the_last_rides_do_not_depend_on_the_batches_in_which_they_come(batches)
     for batch in batches:
         came = [{"At": at, "Cents": cents, "Offset": offset + number} for number, (at, cents) in enumerate(batch)]
         offset += len(batch)
-        told = tester.testInPandas(1, pd.DataFrame(came).sample(frac=1, random_state=1)).to_dict("records")
-        for (at, cents), row in zip(batch, told, strict=True):
+        rows: pd.DataFrame = tester.testInPandas(1, pd.DataFrame(came).sample(frac=1, random_state=1))
+        for (at, cents), row in zip(batch, rows.to_dict("records"), strict=True):
             window.append((at, cents))
             assert (row["Rides"], row["Since"], row["Until"]) == (len(window), min(window)[0], max(window)[0])
             assert row["AverageAmount"] == pytest.approx(sum(each for _, each in window) / len(window) / 100)

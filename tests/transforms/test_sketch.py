@@ -14,7 +14,7 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 shares = np.array([0.0, 0.25, 0.5, 0.9, 0.99, 1.0])
 
 
-def counted(values: list[float]):
+def counted(values: list[float]) -> tuple[np.ndarray, np.ndarray]:
     return np.unique(sketch.bins(np.array(values)), return_counts=True)
 
 

@@ -111,6 +111,7 @@ def test_what_the_registry_alone_refuses_is_told_in_its_words(client, subject):
     client.set_config(subject, ServerConfig(compatibility=ConfigCompatibilityLevel.FULL))
     with pytest.raises(StackError, match=r"the registry refuses the new version as incompatible: .*Zone") as failure:
         schemas.register_one(client, subject, NEEDED, Level.FORWARD)
+    assert isinstance(failure.value.__cause__, SchemaRegistryError)
     assert failure.value.__cause__.http_status_code == 409
 
 

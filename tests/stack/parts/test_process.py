@@ -136,5 +136,7 @@ def test_strays_are_found_by_the_stack_they_belong_to(instance, tmp_path):
     other = Instance(tmp_path / "other").make(base=0)
     process.start(instance, part(instance, SLEEP))
     # A process that has just been started shows no environment until the kernel has laid out its memory.
-    until("its environment shows", lambda: [each.pid for each in process.strays(instance)] == [process.find(instance, "part").pid])
+    until(
+        "its environment shows", lambda: [each.pid for each in process.strays(instance)] == [process.find(instance, "part").pid]
+    )
     assert process.strays(other) == []
