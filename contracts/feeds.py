@@ -194,20 +194,24 @@ class Feed(Declaration):
         return sorted(day for day in calendar if first <= day <= last)
 
     def day_type(self, day: dt.date) -> int:
-        """ISO day of week, 1 Monday to 7 Sunday; a public holiday is 7."""
-        return 7 if self.holiday_dates(day, day) else day.isoweekday()
+        """ISO day of week, 1 Monday to 7 Sunday; a public holiday is 7. For Spark: jobs/transforms/calendar.py."""
+        return _day_type(day, self.holiday_dates(day, day))
 
     def baseline_dates(self, as_of: dt.date) -> dict[int, list[dt.date]]:
         """By day type, the dates that a baseline as of that date is made from: the last four before it, ascending."""
         first = as_of - dt.timedelta(weeks=DATES_PER_DAY_TYPE + 4)  # four weeks to spare for weekdays that were holidays
-        holidays = set(self.holiday_dates(first, as_of))
+        holidays = self.holiday_dates(first, as_of)
         dates: dict[int, list[dt.date]] = {day_type: [] for day_type in range(1, 8)}
         for back in range(1, (as_of - first).days + 1):
             day = as_of - dt.timedelta(days=back)
-            of_type = dates[7 if day in holidays else day.isoweekday()]
+            of_type = dates[_day_type(day, holidays)]
             if len(of_type) < DATES_PER_DAY_TYPE:
                 of_type.insert(0, day)
         return dates
+
+
+def _day_type(day: dt.date, holidays: list[dt.date]) -> int:
+    return 7 if day in holidays else day.isoweekday()
 
 
 def _type(avro_type: Any) -> str:

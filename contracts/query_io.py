@@ -14,6 +14,7 @@ ORIGIN = "_kafka"  # where a row came from, while it is decoded
 
 Column = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
 Duration = Annotated[str, Field(pattern=r"^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$")]
+RETENTION_DAYS = 7  # of a topic whose declaration does not say it
 RetentionDays = Annotated[int, Field(ge=1)] | Literal["forever"]
 Expression = Annotated[str, Field(min_length=1, max_length=2000)]
 
@@ -45,7 +46,7 @@ class Input(Declared):
     lateness: Duration | None = None  # how far behind the newest RowTime seen a row may be and still count; null: no watermark
     begin: Literal["earliest", "latest"] = "earliest"  # where a query that was never run begins: with all there is, or what comes
     partitions: Annotated[int, Field(ge=1, le=512)] | None = None  # of a topic that no feed and no query writes; default 2
-    retention_days: RetentionDays | None = None  # of such a topic; default 7
+    retention_days: RetentionDays | None = None  # of such a topic; default 7, of a table forever
     compacted: bool | None = None  # such a topic keeps the last record of each key, and is a table; default false
 
     @model_validator(mode="after")
@@ -70,7 +71,7 @@ class Input(Declared):
     def declared_topic(self) -> Topic:
         """The topic as this input needs it, if nothing else declares it."""
         key_record = self.key.record if self.key else None
-        kept = days(self.retention_days or ("forever" if self.is_table else 7))
+        kept = days(self.retention_days or ("forever" if self.is_table else RETENTION_DAYS))
         partitions, compacted = self.partitions or 2, self.is_table if self.compacted is None else self.compacted
         return Topic(self.topic, partitions, kept, compacted, self.record, key_record, encoding=self.encoding)
 
@@ -87,7 +88,7 @@ class Output(Declared):
     delete: Expression | None = None  # likewise: a row for which it is true removes its key from the table (a tombstone)
     compacted: bool = True  # readers see the last row of each key once
     partitions: Annotated[int, Field(ge=1, le=512)] = 2
-    retention_days: RetentionDays = 7
+    retention_days: RetentionDays = RETENTION_DAYS
 
     @model_validator(mode="after")
     def _deletes_from_a_table(self) -> Self:

@@ -1,4 +1,5 @@
-"""Local date, day type and slot of an instant: the one definition, used by batch and stream alike.
+"""Local date, day type and slot of an instant: the one definition in Spark, used by batch and stream alike. Outside Spark,
+`contracts.feeds.Feed.day_type` is the same.
 
 All take instants (Spark timestamps) and need a session whose time zone is UTC. Daylight saving follows from working on the wall
 clock: the hour that spring skips has no reading on that date, so its slots have one sample fewer; the hour that autumn repeats
