@@ -13,6 +13,7 @@ SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 AvroName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+Duration = Annotated[str, Field(pattern=r"^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$")]
 TopicName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,3}$")]
 Encoding = Literal["avro", "json", "text", "access-log"]  # of a topic's values; the registry knows only Avro
 LINES = ("text", "access-log")  # those whose values are lines of text, without a contract

@@ -17,6 +17,7 @@ from contracts.declarations import (
     Declaration,
     DeclarationError,
     Declared,
+    Duration,
     Topic,
     dead_letter_topic,
     dead_letters,
@@ -91,6 +92,8 @@ class Feed(Declaration):
     holidays: Holidays | None = None
     partitions: Annotated[int, Field(ge=1, le=512)] = 2
     retention_days: Annotated[int, Field(ge=1)] = 45  # of the topic
+    most_ahead: Duration = "14 days"  # of the broker's clock that a reading's time may be; a record beyond is no reading
+    most_behind: Duration | None = None  # likewise, behind it; null: history_days, as older readings are not kept
     longest_service: Annotated[int, Field(ge=1, le=1024)] = 256  # bytes of a service's name; a longer one is no reading
     history_days: Annotated[int, Field(ge=60)] = 400  # of history/<table>; every baseline needs the last nine weeks at most
     growth: bool = False  # whether what is expected follows the weekly growth of the last four weeks
@@ -179,6 +182,11 @@ class Feed(Declaration):
     def table(self) -> str:
         """Name of the feed's folder in every group of tables: history/<table>, baseline/<table>, ..."""
         return self.name.replace("-", "_")
+
+    @property
+    def oldest(self) -> Duration:
+        """How far behind the broker's clock a reading's time may be."""
+        return self.most_behind or f"{self.history_days} days"
 
     @property
     def zone(self) -> zoneinfo.ZoneInfo:

@@ -14,9 +14,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 
 from contracts import access_log_queries, access_logs, avro
-from contracts.declarations import SCHEMAS, Declaration, DeclarationError, Name, Topic, load, no_contract
+from contracts.declarations import SCHEMAS, Declaration, DeclarationError, Duration, Name, Topic, load, no_contract
 from contracts.feeds import FEEDS, load_feeds
-from contracts.query_io import LINE, ORIGIN, ROW_DELETED, ROW_OFFSET, ROW_TIME, Duration, Input, Output
+from contracts.query_io import LINE, ORIGIN, ROW_DELETED, ROW_OFFSET, ROW_TIME, Input, Output
 
 QUERIES = SCHEMAS / "queries"
 TRANSFORMS = SCHEMAS.parent / "jobs" / "transforms" / "queries"

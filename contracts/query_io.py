@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from contracts.declarations import LINES, AvroName, Declared, Encoding, Topic, TopicName
+from contracts.declarations import LINES, AvroName, Declared, Duration, Encoding, Topic, TopicName
 
 ROW_TIME = "RowTime"  # each input row's time, as the declaration wants it
 ROW_OFFSET = "RowOffset"  # of its record in the topic's partition; a key is always in one partition
@@ -13,7 +13,6 @@ LINE = "Line"  # the column of an input that is text
 ORIGIN = "_kafka"  # where a row came from, while it is decoded
 
 Column = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
-Duration = Annotated[str, Field(pattern=r"^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$")]
 RETENTION_DAYS = 7  # of a topic whose declaration does not say it
 RetentionDays = Annotated[int, Field(ge=1)] | Literal["forever"]
 Expression = Annotated[str, Field(min_length=1, max_length=2000)]
@@ -42,6 +41,8 @@ class Input(Declared):
     key: Key | None = None
     time: Literal["event", "broker", "processing"] = "broker"  # what RowTime is: `timestamp`, Kafka's own, or the batch's clock
     timestamp: Expression | None = None  # of event time: Spark SQL over the columns that gives a TIMESTAMP
+    most_ahead: Duration = "1 hour"  # of the broker's clock that an event's time may be; a record beyond is dead-lettered, as it
+    most_behind: Duration = "36500 days"  # would end the windows and joins of all others; and likewise, behind that clock
     valid: Expression | None = None  # Spark SQL condition over the columns; a record for which it is not true is dead-lettered
     lateness: Duration | None = None  # how far behind the newest RowTime seen a row may be and still count; null: no watermark
     begin: Literal["earliest", "latest"] = "earliest"  # where a query that was never run begins: with all there is, or what comes

@@ -2,7 +2,8 @@
 
 A letter can be read later than it came because its schema was registered meanwhile, or the contract or the query corrected. It is
 checked as the readers of the topic check it: a feed's archive and streams, or queries. The table dead_letter_replays lists what
-was sent, so no run sends a letter again. Only if a run is killed between the two does a record come twice.
+was sent, so no run sends a letter again. Only if a run is killed between the two does a record come twice. A letter is not sent
+if a newer record of the same reading, or of the same key of a table, has come since: it would replace the newer one.
 
 A letter of a record that was too large to be kept whole names the record's place: it is read from the topic again.
 """
@@ -17,14 +18,14 @@ from contracts.declarations import dead_letter_topic
 from contracts.feeds import load_feeds
 from contracts.queries import load_queries
 from contracts.query_io import Input
-from jobs.backends import kafka, settings, spark, tables
+from jobs.backends import kafka, settings, spark, superseded, tables
 from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
+from jobs.backends.superseded import PLACE
 from jobs.errors import JobError
 from jobs.formats import dead_letters, feed_records, query_records
 
 READABLE = "can be read now"
-PLACE = ["KafkaPartition", "KafkaOffset"]
 
 
 def main(platform: Platform) -> None:
@@ -50,11 +51,13 @@ def main(platform: Platform) -> None:
     letters = dead_letters.originals(
         kafka.read_ranges(session, platform, letters_topic, ranges, headers=True), topic, options.reason
     )
-    letters = _completed(session, platform, topic, letters)
+    # The time at which the broker took them is lost; those that are sent again have another.
+    letters = _completed(session, platform, topic, letters).withColumn("timestamp", F.current_timestamp())
     registry = Registry(platform)
-    judged = [_judged(letters, each, registry) for each in inputs]
+    judged = [_judged(session, platform, letters, each, registry) for each in inputs]
     if feed:
-        judged.append(feed_records.decode(letters, feed, registry.writers(avro.subject(topic), refused=None)))
+        readings = feed_records.decode(letters, feed, registry.writers(avro.subject(topic), refused=None))
+        judged.append(superseded.readings(session, platform, feed, readings))
     waiting = _not_replayed(session, _together(judged), platform, topic).cache()
     verdicts = waiting.groupBy(F.coalesce("Error", F.lit(READABLE)).alias("Verdict")).count().orderBy(F.desc("count")).collect()
     print(f"{letters_topic}: {sum(row['count'] for row in verdicts):,} letters that were not replayed yet", flush=True)
@@ -81,10 +84,11 @@ def _completed(session: SparkSession, platform: Platform, topic: str, letters: D
     return kept.union(found)
 
 
-def _judged(letters: DataFrame, source: Input, registry: Registry) -> DataFrame:
-    """As a query reads them. The time at which the broker took them is lost; they will have another."""
+def _judged(session: SparkSession, platform: Platform, letters: DataFrame, source: Input, registry: Registry) -> DataFrame:
+    """As a query reads them."""
     writers = {name: registry.writers(name, refused=None) for name in query_records.subjects(source)}
-    return query_records.decode(letters.withColumn("timestamp", F.current_timestamp()), source, writers)
+    rows = query_records.decode(letters, source, writers)
+    return superseded.rows(session, platform, source.topic, rows) if source.is_table else rows
 
 
 def _together(judged: list[DataFrame]) -> DataFrame:

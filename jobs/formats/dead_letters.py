@@ -42,6 +42,24 @@ def letter(topic: str, came_with: Column | None = None) -> list[Column]:
     ]
 
 
+def row_letter(topic: str, query: str, key: Column, reason: Column, json: Column) -> list[Column]:
+    """The Kafka record (topic, key, value, headers) that keeps a row which a query made for a topic and which is no record of it:
+    the row as JSON. Of JSON or a key of more than half of MOST_BYTES it has the beginning and the hash.
+    """
+    value = json.cast("binary")
+    whole = F.length(value) <= MOST_BYTES // 2
+    by_name = {"reason": reason.cast("binary"), "query": F.lit(query).cast("binary")}
+    sizes = {"value-bytes": F.length(value).cast("string").cast("binary"), "value-sha256": F.sha2(value, 256).cast("binary")}
+    short = F.length(key.cast("binary")) <= MOST_BYTES // 2
+    named = F.when(short, key).otherwise(F.concat_ws("|", F.left(key, F.lit(FIRST_BYTES)), F.sha2(key.cast("binary"), 256)))
+    return [
+        F.lit(dead_letter_topic(topic)).alias("topic"),
+        F.concat_ws("|", F.lit(query), F.when(key.isNotNull(), named)).cast("binary").alias("key"),
+        F.when(whole, value).otherwise(F.substring(value, 1, FIRST_BYTES)).alias("value"),
+        F.when(whole, headers(by_name)).otherwise(headers(by_name | sizes)).alias("headers"),
+    ]
+
+
 def _bytes(came_with: Column | None) -> Column:
     """Of the record's key and value, and of the headers that it came with."""
     both = F.coalesce(F.length("Key"), F.lit(0)) + F.coalesce(F.length("Bytes"), F.lit(0))

@@ -3,13 +3,14 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from contracts.declarations import Duration
 from contracts.feeds import Feed
-from jobs.formats import dead_letters, wire
+from jobs.formats import dead_letters, time_bounds, wire
 from jobs.formats.wire import Writers
 
 
 def decode(records: DataFrame, feed: Feed, writers: Writers) -> DataFrame:
-    """Records of a feed's topic as Spark's Kafka source gives them (key, value, partition, offset) as readings:
+    """Records of a feed's topic as Spark's Kafka source gives them (key, value, partition, offset, timestamp) as readings:
     ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long, and beside them
     Error string, null for a good record, with Key and Bytes as they came (binary): never a crash, never a null row.
     """
@@ -18,10 +19,12 @@ def decode(records: DataFrame, feed: Feed, writers: Writers) -> DataFrame:
         F.col("value").alias("Bytes"),
         F.col("partition").alias("KafkaPartition"),
         F.col("offset").alias("KafkaOffset"),
+        F.col("timestamp").alias("_at"),
     )
     return taken.withColumn("_reading", wire.decode("Bytes", feed.record, writers)).select(
         F.col("Key").cast("string").alias("ServiceName"),
-        F.col("_reading")[feed.time].alias("Timestamp"),
+        # Arithmetic with a time at the end of all times overflows, so nobody gets one.
+        F.when(time_bounds.within(*_bounds(feed)), F.col("_reading")[feed.time]).alias("Timestamp"),
         F.col("_reading")[feed.value].alias("Value"),
         "KafkaPartition",
         "KafkaOffset",
@@ -34,18 +37,26 @@ def decode(records: DataFrame, feed: Feed, writers: Writers) -> DataFrame:
 def _error(feed: Feed, writers: Writers) -> Column:
     value, time = F.col("_reading")[feed.value], F.col("_reading")[feed.time]
     bytes_, text = F.length("Key"), F.is_valid_utf8(F.col("Key").cast("string"))
+    bounds = _bounds(feed)
     too_long = f"; the feed's longest_service is {feed.longest_service}"
     wrong = (
         F.when(time.isNull() | value.isNull(), f"no {feed.time} or no {feed.value} in the record")
         .when(value < 0, F.concat(F.lit("negative reading "), value.cast("string")))
+        .when(~time_bounds.within(*bounds), time_bounds.reason(feed.time, *bounds))
         .when(bytes_ > feed.longest_service, F.concat(F.lit("service name of "), bytes_, F.lit(f" bytes{too_long}")))
         .when(~text, "service name is not UTF-8 text")
         .otherwise("no service name in the record's key")
     )
     named = (bytes_ > 0) & (bytes_ <= feed.longest_service) & text
-    good = time.isNotNull() & (value >= 0) & named  # asked first: most are, and need no reason
+    good = (
+        wire.whole(F.col("_reading")) & (value >= 0) & time_bounds.within(*bounds) & named
+    )  # asked first: most are, and need no reason
     unreadable = wire.reason("Bytes", F.col("_reading"), feed.record, writers)
     return F.when(good, F.lit(None).cast("string")).otherwise(F.coalesce(unreadable, wrong))
+
+
+def _bounds(feed: Feed) -> tuple[Column, Column, Duration, Duration]:
+    return F.col("_reading")[feed.time], F.col("_at"), feed.most_ahead, feed.oldest
 
 
 def route(scored: DataFrame, feed: Feed, schema_ids: dict[str, int]) -> DataFrame:

@@ -7,11 +7,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from contracts import avro
-from contracts.declarations import dead_letter_topic
 from contracts.queries import CHANGES, Query
-from contracts.query_io import LINE, ORIGIN, ROW_DELETED, ROW_OFFSET, ROW_TIME, Input, Output
+from contracts.query_io import LINE, ORIGIN, ROW_DELETED, ROW_OFFSET, ROW_TIME, Input, Key, Output
 from jobs.errors import JobError
-from jobs.formats import dead_letters, text, wire
+from jobs.formats import dead_letters, text, time_bounds, wire
 from jobs.formats.wire import Writers
 from jobs.transforms import access_log_lines, compacted_topics
 
@@ -36,7 +35,7 @@ def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> Da
     deleted = F.lit(source.is_table) & F.col("Bytes").isNull()
     error = F.coalesce(F.when(~deleted, why), _key_error(source, key, writers))
     if source.key:
-        fields |= {source.key.column: key}
+        fields |= {source.key.column: _named(key, source.key)}
     columns = [column.alias(name) for name, column in fields.items()]
     beside = ["Headers", deleted.alias(ROW_DELETED), error.alias("Error")]
     flat = read.select(*columns, F.struct(*origin.values(), *beside).alias(ORIGIN))
@@ -44,7 +43,9 @@ def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> Da
     time = F.when(deleted, F.col(ORIGIN)["At"]).otherwise(_time(source))  # a record that deletes has no fields
     own = {ROW_TIME: F.when(good, time), ROW_OFFSET: F.col(ORIGIN)["KafkaOffset"]}
     own |= {ROW_DELETED: deleted} if source.is_table else {}
-    wrong = F.when(~deleted, F.coalesce(F.when(F.col(ROW_TIME).isNull(), f"no {source.time} time"), _invalid(source)))
+    wrong = F.when(
+        ~deleted, F.coalesce(F.when(F.col(ROW_TIME).isNull(), f"no {source.time} time"), _too_far(source), _invalid(source))
+    )
     judged = flat.withColumns(own).withColumn("_error", F.coalesce(F.col(ORIGIN)["Error"], wrong))
     return judged.select(
         F.when(F.col("_error").isNull(), F.struct(*fields, *own)).alias("Row"),
@@ -92,14 +93,19 @@ def result(query: Query, inputs: dict[str, DataFrame]) -> DataFrame:
 
 
 def encode(rows: DataFrame, query: Query, schema_ids: dict[str, int]) -> DataFrame:
-    """A result as Kafka records of the outputs that want its rows. A row that its output's contract does not allow becomes a dead
-    letter of that output: the row as JSON, with the reason. Raises JobError where the result has not a contract's columns.
+    """A result as Kafka records of the outputs that want its rows. A row that its output's contract does not allow, or that is
+    too large for a record, becomes a dead letter of that output: the row as JSON, with the reason. Raises JobError where the
+    result has not a contract's columns.
     """
-    return _each(rows, *(_record(rows, query, each, schema_ids.get(each.topic)) for each in query.outputs))
+    # In a projection of their own: a record's size decides what becomes of it, and its bytes shall not be made twice.
+    written = {f"_output{n}": _output(rows, query, each, schema_ids.get(each.topic)) for n, each in enumerate(query.outputs)}
+    row = F.struct(*rows.columns)
+    records = [_record(F.col(name), row, query, each) for name, each in zip(written, query.outputs, strict=True)]
+    return _each(rows.withColumns(written), *records)
 
 
-def _record(rows: DataFrame, query: Query, output: Output, schema_id: int | None) -> Column:
-    """The record of a row for one output; null where the output does not want the row."""
+def _output(rows: DataFrame, query: Query, output: Output, schema_id: int | None) -> Column:
+    """Key string, Error string, Value binary of a row for one output; null where the output does not want the row."""
     required = _required(rows, query, output)
     key = F.expr(output.key).cast("string")
     deleted = F.coalesce(F.expr(output.delete or "FALSE"), F.lit(False))
@@ -107,20 +113,24 @@ def _record(rows: DataFrame, query: Query, output: Output, schema_id: int | None
     wrong = F.when(key.isNull(), "no key").when(
         nulls != "", F.concat(F.lit(f"null where {output.record} wants a value: "), nulls)
     )
+    value = F.when(wrong.isNull() & ~deleted, _written(rows.sparkSession, output, schema_id))
+    made = F.struct(key.alias("Key"), wrong.alias("Error"), value.alias("Value"))
+    return F.when(F.expr(output.when), made) if output.when else made
+
+
+def _record(made: Column, row: Column, query: Query, output: Output) -> Column:
+    """The record of what `_output` made of a row, or its dead letter; null where the output does not want the row."""
+    size = F.length(made["Key"].cast("binary")) + F.coalesce(F.length(made["Value"]), F.lit(0))
+    too_large = F.concat(F.lit("record of "), size, F.lit(f" bytes; it may have {dead_letters.MOST_BYTES:,}"))
+    wrong = F.coalesce(made["Error"], F.when(size > dead_letters.MOST_BYTES, too_large))
     good = F.struct(
         F.lit(output.topic).alias("topic"),
-        key.cast("binary").alias("key"),
-        F.when(~deleted, _written(rows.sparkSession, output, schema_id)).alias("value"),
+        made["Key"].cast("binary").alias("key"),
+        made["Value"].alias("value"),
         F.lit(None).cast(dead_letters.HEADERS).alias("headers"),
     )
-    bad = F.struct(
-        F.lit(dead_letter_topic(output.topic)).alias("topic"),
-        F.concat_ws("|", F.lit(query.name), key).cast("binary").alias("key"),
-        F.to_json(F.struct("*")).cast("binary").alias("value"),
-        dead_letters.headers({"reason": wrong.cast("binary"), "query": F.lit(query.name).cast("binary")}).alias("headers"),
-    )
-    chosen = F.when(wrong.isNull(), good).otherwise(bad)
-    return F.when(F.expr(output.when), chosen) if output.when else chosen
+    letter = F.struct(*dead_letters.row_letter(output.topic, query.name, made["Key"], wrong, F.to_json(row)))
+    return F.when(made.isNotNull(), F.when(wrong.isNull(), good).otherwise(letter))
 
 
 def _written(session: SparkSession, output: Output, schema_id: int | None) -> Column:
@@ -170,6 +180,13 @@ def _time(source: Input) -> Column:
     }[source.time].cast("timestamp")
 
 
+def _too_far(source: Input) -> Column:
+    """Why an event's time is not near enough to the broker's clock."""
+    if source.time != "event":
+        return F.lit(None).cast("string")
+    return time_bounds.reason(ROW_TIME, F.col(ROW_TIME), F.col(ORIGIN)["At"], source.most_ahead, source.most_behind)
+
+
 def _value(
     session: SparkSession, source: Input, decoded: Column, writers: dict[str, Writers]
 ) -> tuple[Column, Column, dict[str, Column]]:
@@ -183,8 +200,8 @@ def _value(
         fields = text.json_fields(decoded, columns)
         return text.decode_json("Bytes", columns), text.json_reason("Bytes", decoded, columns), fields
     known = writers[avro.subject(source.topic)]
-    fields = {field["name"]: decoded[field["name"]] for field in avro.latest(source.record)["fields"]}
-    return wire.decode("Bytes", source.record, known), wire.reason("Bytes", decoded, source.record, known), fields
+    why = wire.reason("Bytes", decoded, source.record, known)
+    return wire.decode("Bytes", source.record, known), why, wire.fields(decoded, source.record)
 
 
 def _invalid(source: Input) -> Column:
@@ -195,6 +212,13 @@ def _key(source: Input, writers: dict[str, Writers]) -> Column:
     if source.key and source.key.record:
         return wire.decode("Key", source.key.record, writers[avro.key_subject(source.topic)])
     return F.col("Key").cast("string")
+
+
+def _named(key: Column, declared: Key) -> Column:
+    """The key as the column that the declaration names."""
+    if not declared.record:
+        return key
+    return F.struct(*(column.alias(name) for name, column in wire.fields(key, declared.record).items()))
 
 
 def _key_error(source: Input, key: Column, writers: dict[str, Writers]) -> Column:

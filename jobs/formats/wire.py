@@ -18,7 +18,10 @@ from contracts import avro
 
 HEADER_BYTES = avro.HEADER.size
 _UNKNOWN = "sundial-unknown-schema-id={} of {}"  # what a record's unknown schema id is raised as
-_READ = "_read"  # a field that only what was read has
+_END = "_end"  # a field that only what was read has: the mark, which `decode` puts behind a value's bytes
+# Avro stops reading at the end of the record. If that is not the end of the bytes, other bytes stand where the mark is looked
+# for. As no two bytes of the mark are the same, these are not the mark.
+_MARK = bytes.fromhex("9e37c4b15fe2d806")
 
 
 @dataclass(frozen=True)
@@ -36,30 +39,40 @@ class Writers:
 
 
 def decode(payload: str, record: str, writers: Writers) -> Column:
-    """The values of a binary column as structs of that record's newest contract. A struct without any value is one that could not
-    be read; `reason` gives the cause.
+    """The values of a binary column as structs of that record's newest contract, with one field more: see `whole`. Of a value
+    that could not be read no field has a value; `reason` gives the cause.
 
     To be selected under a name of its own before it is taken apart, so that Spark decodes once.
     """
-    reader = {"mode": "PERMISSIVE", "avroSchema": json.dumps(_marked(avro.latest(record)))}
-    body = F.substring(payload, HEADER_BYTES + 1, 1 << 30)
+    reader = {"mode": "PERMISSIVE", "avroSchema": json.dumps(_ended(avro.latest(record)))}
+    body = F.concat(F.substring(payload, HEADER_BYTES + 1, 1 << 30), F.lit(bytearray(_MARK)))
     value = F.lit(None)
     for schema_id, schema in writers.schemas:
-        value = F.when(_header(payload) == _header_of(schema_id), from_avro(body, schema, reader)).otherwise(value)
+        value = F.when(_header(payload) == _header_of(schema_id), from_avro(body, _written(schema), reader)).otherwise(value)
     return value
+
+
+def whole(decoded: Column) -> Column:
+    """Whether a value that went through `decode` was read, up to its last byte; null where it was not read at all."""
+    return decoded[_END] == F.lit(bytearray(_MARK))
+
+
+def fields(decoded: Column, record: str) -> dict[str, Column]:
+    """The fields of the record's newest contract, of a value that went through `decode`."""
+    return {field["name"]: decoded[field["name"]] for field in avro.latest(record)["fields"]}
 
 
 def reason(payload: str, decoded: Column, record: str, writers: Writers, what: str = "value") -> Column:
     """Why a value that went through `decode` is none; null where it is one. `what`, "value" or "key", is for the words."""
     known = [_header_of(schema_id) for schema_id, _ in writers.schemas]
-    latest = avro.latest(record)
-    text = _text_is_utf8(decoded, latest)
+    text = _text_is_utf8(decoded, avro.latest(record))
     found = (
         F.when(F.col(payload).isNull(), "no value (tombstone) where a record belongs" if what == "value" else f"no {what}")
         .when(F.length(payload) <= HEADER_BYTES, f"{what} too short for the Confluent wire format")
         .when(F.substring(payload, 1, 1) != F.lit(bytearray([avro.MAGIC])), "first byte is not the Confluent magic byte 0")
         .when(~_header(payload).isin(known), _unknown_id(payload, writers))
-        .when(decoded[_always_there(latest)].isNull(), f"{what} is not Avro of the schema that its header names")
+        .when(decoded[_END].isNull(), f"{what} is not Avro of the schema that its header names")
+        .when(~whole(decoded), f"{what} has more bytes behind the record")
     )
     return found if text is None else found.when(~text, f"{what} has text that is not UTF-8")
 
@@ -87,17 +100,16 @@ def unknown_schema(error: Exception | None) -> tuple[str, int] | None:
     return (found[2], int(found[1])) if found else None
 
 
-def _marked(schema: dict) -> dict:
-    """Bytes that are no Avro give a struct of nulls. Where every field of a contract may be null, a good value could look so as
-    well: then one field more, which the reader fills with its default, tells them apart."""
-    if _always_there(schema) != _READ:
-        return schema
-    return schema | {"fields": [*schema["fields"], {"name": _READ, "type": "boolean", "default": True}]}
+def _written(schema: str) -> str:
+    """A writer's schema as `decode` reads it; one that is no record's, which no contract can be read from, as it is."""
+    parsed = json.loads(schema)
+    return json.dumps(_ended(parsed)) if isinstance(parsed, dict) and parsed["type"] == "record" else schema
 
 
-def _always_there(schema: dict) -> str:
-    """A field that is null only where decoding failed."""
-    return next((field["name"] for field in schema["fields"] if not _nullable(field["type"])), _READ)
+def _ended(schema: dict) -> dict:
+    """A record's schema with the mark that `decode` puts behind its bytes as its last field."""
+    mark = {"name": _END, "type": {"type": "fixed", "name": "sundial.End", "size": len(_MARK)}}
+    return schema | {"fields": [*schema["fields"], mark]}
 
 
 def _text_is_utf8(value: Column, avro_type) -> Column | None:
@@ -114,10 +126,6 @@ def _text_is_utf8(value: Column, avro_type) -> Column | None:
         items = F.forall(value, lambda item: cast(Column, _text_is_utf8(item, avro_type["items"])))
         return F.coalesce(items, F.lit(True))
     return None
-
-
-def _nullable(avro_type) -> bool:
-    return avro_type == "null" or (isinstance(avro_type, list) and "null" in avro_type)
 
 
 def _header(payload: str) -> Column:

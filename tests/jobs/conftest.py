@@ -17,6 +17,7 @@ from stack.deploy import schemas, topics
 from stack.instance import JARS
 from tests.jobs import nights
 from tests.jobs.applications import Driver
+from tests.jobs.readings import ANY_TIME
 
 
 def platform_in(folder: Path) -> Platform:
@@ -90,7 +91,11 @@ def live_platform(lake_platform, broker) -> Platform:
 def feed(broker, monkeypatch) -> Feed:
     """A feed of its own, with topics on the broker and contracts in the registry."""
     made = Feed(
-        name=f"calls-{uuid.uuid4().hex[:8]}", description="calls", record="service_use_record", timezone="America/New_York"
+        name=f"calls-{uuid.uuid4().hex[:8]}",
+        description="calls",
+        record="service_use_record",
+        timezone="America/New_York",
+        **ANY_TIME,
     )
     topics.deploy(broker.kafka, made.topics)
     schemas.register(broker.registry, made.topics)

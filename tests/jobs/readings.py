@@ -11,6 +11,9 @@ from sources.producer import encoder
 NOON = dt.datetime(2026, 11, 20, 17, tzinfo=dt.UTC)  # in New York
 
 
+ANY_TIME = {"most_ahead": "36500 days", "most_behind": "36500 days"}  # of a feed whose tests' days don't move with the clock
+
+
 def produce(broker, feed, *records: tuple[str, dt.datetime | bytes, int]) -> None:
     """Records (service, time, value); bytes instead of a time are sent as they are."""
     producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all", "message.max.bytes": 1_100_000})

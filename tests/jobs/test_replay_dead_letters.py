@@ -120,6 +120,39 @@ def test_a_large_record_that_its_topic_lost_is_not_sent(run_job, live_platform, 
     assert replayed(broker, feed) == []
 
 
+def test_a_letter_does_not_replace_what_has_come_since(run_job, live_platform, broker, feed, capsys):
+    """Of two readings there is a newer record: it waits for the archive, or is archived, or is a letter itself."""
+    second, third = NOON + dt.timedelta(seconds=10), NOON + dt.timedelta(seconds=20)
+    produce(broker, feed, ("ab", NOON, 1), ("ab", third, 2), ("ab", NOON, 3))  # a name whose partition is 0
+    sent = [(0, third), (1, NOON), (2, second), (3, NOON), (4, second)]
+    values = {offset: encoded(broker, feed, at, 90 + offset) for offset, at in sent}
+    letters(broker, feed, *((b"ab", value, "unknown schema id 1", offset) for offset, value in values.items()))
+    options = ["--run-id", "run-1", "--topic", feed.topic]
+    for _ in range(2):
+        run_job(replay_dead_letters, live_platform, *options)
+        told = capsys.readouterr().out
+        assert "3  a newer record of the same reading has come since" in told
+        assert "2  can be read now" in told
+        run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
+    run_job(replay_dead_letters, live_platform, *options, "--send")
+    again = [(b"ab", values[offset], f"{feed.topic}-0-{offset}".encode()) for offset in (3, 4)]
+    assert sorted(replayed(broker, feed)) == sorted(again)
+
+
+def test_a_letter_does_not_replace_a_newer_row_of_a_table(run_job, live_platform, broker, feed, monkeypatch, capsys):
+    table = {"topic": feed.topic, "record": feed.record, "key": {"column": "Service"}, "as": "table"}
+    out = {"topic": "out", "record": feed.record, "key": "Service"}
+    made = Query(name="q", description="q", inputs={"a": table}, sql="SELECT * FROM a", outputs=[out], mode="update")
+    monkeypatch.setattr(replay_dead_letters, "load_queries", lambda: {"q": made})
+    monkeypatch.setattr(replay_dead_letters, "load_feeds", dict)
+    produce(broker, feed, ("ab", NOON, 1), ("ab", NOON, 2))
+    old, new, other = (encoded(broker, feed, NOON, value) for value in (7, 8, 9))
+    letters(broker, feed, (b"ab", old, "x", 0), (b"ab", new, "x", 2), (b"cd", other, "x", 3))
+    run_job(replay_dead_letters, live_platform, "--run-id", "run-1", "--topic", feed.topic, "--send")
+    assert "1  a newer record of the same key has come since" in capsys.readouterr().out
+    assert [value for _, value, _ in replayed(broker, feed)] == [new, other]
+
+
 def test_without_dead_letters_there_is_nothing_to_do(run_job, live_platform, broker, feed, capsys):
     produce(broker, feed, ("www", NOON, 7))
     run_job(replay_dead_letters, live_platform, "--run-id", "run-1", "--topic", feed.topic, "--send")

@@ -27,6 +27,7 @@ from stack.deploy import schemas
 from stack.deploy import topics as deployed
 from supervision.files import StreamFolder
 from supervision.status import read_status
+from tests.jobs.readings import ANY_TIME
 from tests.support import topics
 from tests.support.waiting import until
 
@@ -41,7 +42,7 @@ def feed(broker, monkeypatch) -> Feed:
     """A feed of its own with one partition: what was sent earlier is scored earlier."""
     name = f"calls-{uuid.uuid4().hex[:8]}"
     declared = {"name": name, "description": "calls", "record": "service_use_record", "timezone": str(ZONE), "partitions": 1}
-    made = Feed(**declared, interval_seconds=3600, spread_window_seconds=3600)
+    made = Feed(**declared, interval_seconds=3600, spread_window_seconds=3600, **ANY_TIME)
     deployed.deploy(broker.kafka, made.topics)
     schemas.register(broker.registry, made.topics)
     monkeypatch.setattr("jobs.backends.settings.load_feed", lambda name: made)
@@ -81,7 +82,7 @@ class Scoring:
             self.run_job(score, self.platform, "--feed", self.feed.name, *options)
             done.result()
 
-    def send(self, service: str | bytes, at: dt.datetime, value: int, schema: str | None = None, **more) -> None:
+    def send(self, service: str | bytes, at: dt.datetime | int, value: int, schema: str | None = None, **more) -> None:
         schema = schema or avro.text("service_use_record", 1)
         schema_id = schemas.register_one(self.registry, avro.subject(self.feed.topic), schema, Level.FULL)
         encoded = io.BytesIO(b"\0" + schema_id.to_bytes(4, "big"))
@@ -142,32 +143,34 @@ def test_a_new_writers_schema_is_learned_while_it_runs_and_no_reading_is_lost(sc
 def test_no_record_that_kafka_takes_stops_it(scoring, baseline):
     """The first is a reading, but for its name: a scored record of it would be larger than a producer may send."""
     key, junk = "w" * 1_000_000, b"?" * 1_048_400
-    sent = {1: key.encode(), 2: b"checkout", 3: b"check\xff"}
+    sent = {1: key.encode(), 2: b"checkout", 3: b"check\xff", 4: b"checkout"}
 
     def act() -> None:
         scoring.send("checkout", TUESDAY, 1)
         scoring.send(key, TUESDAY, 2)
         topics.produce(scoring.broker.kafka, scoring.feed.topic, [(sent[2], junk)], **LARGE)
         scoring.send(sent[3], TUESDAY, 3)
+        scoring.send(sent[4], int(TUESDAY.timestamp() * 1_000_000), 3)  # microseconds for milliseconds
         scoring.send("checkout", TUESDAY.replace(hour=9), 4)
         scoring.awaits(("checkout", 1, 2, 23, 200.0), ("checkout", 4, 2, 9, 200.0))
 
     scoring.while_running(act)
     letters = topics.consume(scoring.broker.kafka, scoring.feed.dead_letter_topic)
     found = {int(dict(each.headers())["offset"]): dict(each.headers()) for each in letters}
-    assert len(letters) == len(found) == 3, "each once: the query was not planned again"
+    assert len(letters) == len(found) == 4, "each once: the query was not planned again"
     assert {offset: headers["key"] for offset, headers in found.items()} == {at: each[:1000] for at, each in sent.items()}
     assert [found[at]["reason"].decode().partition(";")[0] for at in sorted(found)] == [
         "service name of 1000000 bytes",
         "first byte is not the Confluent magic byte 0",
         "service name is not UTF-8 text",
+        "Timestamp +58869-10-02 05:13:20 is more than 36500 days ahead of the broker's clock (most_ahead)",
     ]
     assert found[2]["value-sha256"].decode() == hashlib.sha256(junk).hexdigest()
     scoring.run_job(archive, scoring.platform, "--run-id", "run-1", "--feed", scoring.feed.name)
     rows = deltalake.DeltaTable(tables.history(scoring.platform, scoring.feed).path).to_pyarrow_table().to_pylist()
     assert sorted((row["ServiceName"], row["Value"]) for row in rows) == [("checkout", 1), ("checkout", 4)]
-    again = topics.consume(scoring.broker.kafka, scoring.feed.dead_letter_topic)[3:]
-    assert sorted(int(dict(each.headers())["offset"]) for each in again) == [1, 2, 3]
+    again = topics.consume(scoring.broker.kafka, scoring.feed.dead_letter_topic)[4:]
+    assert sorted(int(dict(each.headers())["offset"]) for each in again) == [1, 2, 3, 4]
 
 
 def test_a_new_day_brings_the_baseline_of_the_day_after_it(scoring, baseline, monkeypatch):

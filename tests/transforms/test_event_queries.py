@@ -21,7 +21,7 @@ from tests.jobs import events
 from tests.jobs.events import MINUTE, sample
 
 KAFKA = "key binary, value binary, partition int, offset long, timestamp timestamp"
-CAME = dt.datetime(2026, 11, 21, 12)
+CAME = dt.datetime(2026, 11, 25)  # after all that is sent
 STEPS = 3
 SAMPLES = {
     "trending-products": "product_views",

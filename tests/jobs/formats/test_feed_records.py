@@ -18,9 +18,11 @@ from jobs.formats.wire import Writers
 FEED = load_feed("service-use")
 AT = dt.datetime(2026, 11, 21, 11, 6, 40, tzinfo=dt.UTC)
 V1 = avro.latest("service_use_record")
+RAW = V1 | {"fields": [each | {"type": "long"} if each["name"] == "Timestamp" else each for each in V1["fields"]]}
 V2 = V1 | {"fields": [{"name": "Region", "type": "string", "default": "eu"}, *V1["fields"]]}
 WRITERS = Writers("service-use-value", ((7, json.dumps(V1)), (8, json.dumps(V2))), refused=None)
-KAFKA = "key binary, value binary, partition int, offset long"
+KAFKA = "key binary, value binary, partition int, offset long, timestamp timestamp"
+TAKEN = AT.replace(tzinfo=None) + dt.timedelta(seconds=12)
 
 
 def payload(schema=V1, schema_id=7, **overrides) -> bytes:
@@ -30,7 +32,7 @@ def payload(schema=V1, schema_id=7, **overrides) -> bytes:
 
 
 def decoded(spark, *records: tuple[bytes | None, bytes | None], refused=None):
-    rows = [(key and bytearray(key), value and bytearray(value), 0, offset) for offset, (key, value) in enumerate(records)]
+    rows = [(key and bytearray(key), value and bytearray(value), 0, offset, TAKEN) for offset, (key, value) in enumerate(records)]
     return feed_records.decode(spark.createDataFrame(rows, KAFKA), FEED, replace(WRITERS, refused=refused))
 
 
@@ -62,6 +64,34 @@ def test_a_record_that_is_no_reading_says_why_and_keeps_its_bytes(spark, key, va
     bad, good = decoded(spark, (key, value), (b"www", payload())).orderBy("KafkaOffset").collect()
     assert (bad.Error, bad.Key, bad.Bytes) == (reason, key, value)
     assert (good.Error, good.Value) == (None, 47)
+
+
+MS = dt.timedelta(milliseconds=1)
+
+
+@pytest.mark.parametrize(
+    ("days", "beyond", "reason"),
+    [
+        (14, MS, "Timestamp 2026-12-05 11:06:52.001 is more than 14 days ahead of the broker's clock (most_ahead)"),
+        (-400, -MS, "Timestamp 2025-10-17 11:06:51.999 is more than 400 days behind the broker's clock (most_behind)"),
+    ],
+)
+def test_a_reading_may_be_as_far_from_the_clock_of_the_broker_as_the_feed_declares_and_no_further(spark, days, beyond, reason):
+    limit = TAKEN.replace(tzinfo=dt.UTC) + dt.timedelta(days=days)
+    at_limit, over = decoded(spark, *((b"www", payload(Timestamp=each)) for each in (limit, limit + beyond))).collect()
+    assert (at_limit.Error, at_limit.Timestamp) == (None, limit.replace(tzinfo=None))
+    assert (over.Error, over.Bytes) == (reason, payload(Timestamp=limit + beyond))
+
+
+def test_microseconds_sent_as_milliseconds_and_the_first_and_last_times_that_avro_knows_are_no_readings(spark):
+    micros, seconds, ends = int(AT.timestamp() * 1_000_000), int(AT.timestamp()), (-(2**63), 2**63 - 1)
+    rows = decoded(spark, *((b"www", payload(schema=RAW, Timestamp=each)) for each in (micros, seconds, *ends))).collect()
+    assert [row.Error for row in rows] == [
+        "Timestamp +58859-07-01 23:06:40 is more than 14 days ahead of the broker's clock (most_ahead)",
+        "Timestamp 1970-01-21 18:40:59.2 is more than 400 days behind the broker's clock (most_behind)",
+        "value is not Avro of the schema that its header names",
+        "value is not Avro of the schema that its header names",
+    ]
 
 
 def test_an_id_that_was_never_asked_for_stops_the_query_with_that_id(spark):

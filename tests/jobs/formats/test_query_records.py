@@ -1,6 +1,7 @@
 """A query's rows: Kafka records in, each with its time or a reason, and the result's rows out under their keys."""
 
 import datetime as dt
+import hashlib
 import io
 import json
 from dataclasses import replace
@@ -73,6 +74,40 @@ def test_a_row_has_the_fields_of_its_contract_its_key_and_its_event_time(spark):
     assert (second.Row.VendorID, first.Row.RowOffset, second.Row.RowOffset) == (2, 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({}, None),
+        ({"most_behind": "2335 days"}, None),
+        (
+            {"most_behind": "2334 days"},
+            "RowTime 2020-07-01 04:25:32 is more than 2334 days behind the broker's clock (most_behind)",
+        ),
+    ],
+)
+def test_an_event_may_be_as_old_as_the_input_declares(spark, limits, reason):
+    (row,) = decoded(spark, query(**EVENT, **limits), (vendor(), ride())).collect()
+    assert (row.Error, row.Row is None) == (reason, reason is not None)
+
+
+def test_an_event_ahead_of_the_clock_of_the_broker_is_none_and_so_moves_no_watermark(spark):
+    at = CAME + dt.timedelta(hours=1)
+    timed = EVENT | {"timestamp": "tpep_pickup_datetime"}
+    rides = [ride(tpep_pickup_datetime=at.replace(tzinfo=None)), ride(tpep_pickup_datetime=at + dt.timedelta(milliseconds=1))]
+    for made in (query(**timed), query(**timed, lateness="1 minute")):
+        ahead, beyond = decoded(spark, made, *((vendor(), each) for each in rides)).collect()
+        assert (ahead.Error, ahead.Row.RowTime) == (None, at)
+        reason = "RowTime 2026-11-21 13:00:00.001 is more than 1 hour ahead of the broker's clock (most_ahead)"
+        assert (beyond.Error, beyond.Row, bytes(beyond.Bytes)) == (reason, None, bytes(rides[1]))
+
+
+def test_the_time_of_a_row_that_is_no_events_may_be_any(spark):
+    """By the broker's own clock, and by that of the batch."""
+    for source in ({}, {"time": "processing"}):
+        (row,) = decoded(spark, query(**source, most_ahead="0 days", most_behind="0 days"), (vendor(), ride())).collect()
+        assert row.Error is None
+
+
 def test_a_record_that_is_not_valid_says_which_condition_it_breaks(spark):
     made = query(valid="total_amount > 0 AND VendorID < 9")
     good, bad, unknown = decoded(
@@ -134,7 +169,7 @@ def test_processing_time_is_the_batches_clock(spark):
     assert before <= row.Row.RowTime <= dt.datetime.now(dt.UTC).replace(tzinfo=None)
 
 
-NO_TIME = {"time": "event", "timestamp": "if(VendorID = 1, null, current_timestamp())"}
+NO_TIME = {"time": "event", "timestamp": "if(VendorID = 1, null, tpep_pickup_datetime)"}
 
 
 @pytest.mark.parametrize(
@@ -183,6 +218,28 @@ def test_a_row_that_deletes_is_a_tombstone_whatever_it_holds(spark):
     assert [(row.topic, row.value is None) for row in (good, tombstone)] == [("low", False), ("low", True)]
     assert bytes(tombstone.key) == b"k"
     assert (keyless.topic, bytes(keyless.headers[0].value)) == ("low.dead-letter", b"no key")
+
+
+def test_a_row_that_is_too_large_for_a_record_is_a_dead_letter_with_its_beginning(spark):
+    """As large as it may be; larger by its key; and too large, as JSON as well."""
+    keys = "repeat('k', CASE extra WHEN 0.5 THEN 1000000 - length(store_and_fwd_flag) - {rest} ELSE 1000001 END)"
+    text = {0.5: "N", 2.0: "N", 3.0: "ü" * 500_000}
+    rides = {extra: ride(extra=extra, store_and_fwd_flag=flag) for extra, flag in text.items()}
+    sizes = {extra: len(value) for extra, value in rides.items()}
+    sql = f"SELECT *, {keys.format(rest=sizes[0.5] - 1)} AS Id FROM rides"
+    made = query(outputs=[LOW | {"key": "if(extra = 3, 'k', Id)"}], sql=sql)
+    good, long_key, long_text = written(spark, made, *((vendor(), each) for each in rides.values()))
+    assert (good.topic, len(good.key) + len(good.value)) == ("low", 1_000_000)
+    key = b"split|" + b"k" * 1000 + b"|" + hashlib.sha256(b"k" * 1_000_001).hexdigest().encode()
+    assert (long_key.topic, bytes(long_key.key)) == ("low.dead-letter", key)
+    said = [{header.key: bytes(header.value).decode() for header in row.headers} for row in (long_key, long_text)]
+    assert said[0]["reason"] == f"record of {1_000_001 + sizes[2.0]} bytes; it may have 1,000,000"
+    assert said[1]["reason"] == f"record of {1 + sizes[3.0]} bytes; it may have 1,000,000"
+    assert (long_text.topic, bytes(long_text.key)) == ("low.dead-letter", b"split|k")
+    for letter, headers in zip((long_key, long_text), said, strict=True):
+        assert (len(letter.value), letter.value[:12]) == (1000, b'{"VendorID":')
+        assert int(headers["value-bytes"]) > 1_000_000
+        assert len(headers["value-sha256"]) == 64
 
 
 def test_a_row_that_its_contract_does_not_allow_is_a_dead_letter_of_the_output(spark):

@@ -44,7 +44,9 @@ def by_fastavro(value: bytes | None, record: str) -> tuple[dict | None, bool]:
     try:
         sent = fastavro.schemaless_reader(body, writer)
         fastavro.schemaless_writer(again, writer, sent)
-        usual = again.getvalue() == value[5 : 5 + body.tell()]
+        if body.read():
+            return None, False
+        usual = again.getvalue() == value[5:]
         usual &= all(-(2**31) <= each < 2**31 for each in numbers(sent, hostile.plain(writers(record)[number]), "int"))
         return fastavro.schemaless_reader(io.BytesIO(value[5:]), writer, reader), usual
     except Exception:  # of many kinds
@@ -111,6 +113,8 @@ def corpus(record: str) -> list[bytes | None]:
         header = avro.HEADER.pack(avro.MAGIC, number)
         found += [header + good[:at] + hostile.varint(length) for at in range(len(good) + 1) for length in HUGE]
         found += hostile.drawn(hostile.payloads(schema, number))
+        # Bytes behind a record: one, another record, and those with which `decode` marks the end, whole and in part.
+        found += [header + good + more for more in (b"\0", good, *(wire._MARK[:n] for n in range(1, 8)), wire._MARK[1:])]
     return found
 
 
