@@ -30,6 +30,7 @@ from sources.producer import encoder
 from stack.instance import Instance
 from stack.parts import lifecycle
 from stack.parts.airflow_api import AirflowApi
+from stack.parts.streams import Stream
 from supervision.files import StreamFolder
 from supervision.status import read_status
 
@@ -136,7 +137,7 @@ def main() -> int:
 def soak(instance: Instance, options: argparse.Namespace) -> int:
     lifecycle.up(instance, say)
     promote_large_baseline(instance, FEED)
-    AirflowApi(instance).unpause("supervise_streams")
+    AirflowApi(instance).unpause(Stream(FEED.name, "score").dag)
     watch = Watch(instance, StreamFolder.of(instance.streams, FEED.name, "score"), options.rate)
     wait_for("the stream", lambda: read_status(watch.folder).state == "running", 240)
     load = Load(instance, FEED, options.rate)

@@ -3,6 +3,7 @@
 import datetime as dt
 import time
 from collections.abc import Iterator
+from typing import Literal
 
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -16,11 +17,10 @@ from stack.instance import Instance
 from stack.parts import airflow, process, status
 from stack.parts.airflow_api import AirflowApi
 from stack.parts.lifecycle import Say, Starting
-from supervision.files import StreamFolder
-from supervision.status import read_status
+from stack.parts.streams import Stream
 
 FEED = "service-use"
-STREAM = "score"
+STREAM: Literal["score"] = "score"
 SHOWN = 3  # anomalies
 NIGHTLY_TIMEOUT = 900.0
 STREAM_TIMEOUT = 180.0
@@ -47,13 +47,13 @@ def run(instance: Instance, say: Say) -> None:
     api = AirflowApi(instance)
     nightly = f"nightly_baseline.{feed.name}"
     step(say, 5, f"{nightly}, run by Airflow: archive, build, check, promote (the scoring stream starts meanwhile)")
-    api.unpause("supervise_streams")
+    api.unpause(Stream(feed.name, STREAM).dag)
     if promoted := promoted_today(instance, feed):
         api.unpause(nightly)
         say(f"a baseline was promoted at {promoted:%H:%M:%S} UTC; trigger the DAG in Airflow for a new one")
     else:
         api.watch(nightly, api.start(nightly), say, NIGHTLY_TIMEOUT)
-    step(say, 6, "supervise_streams: Airflow keeps the scoring stream running; it takes up the promoted baseline")
+    step(say, 6, f"{Stream(feed.name, STREAM).dag}: Airflow keeps the scoring stream running; it takes up the promoted baseline")
     say(f"baseline version {await_stream(instance, api, feed)} is in force")
     step(say, 7, f"wait for anomalies in {feed.anomalies_topic}")
     for anomaly in anomalies(instance, feed, seen, since):
@@ -76,15 +76,15 @@ def promoted_today(instance: Instance, feed: Feed) -> dt.datetime | None:
 
 def await_stream(instance: Instance, api: AirflowApi, feed: Feed) -> int:
     """Wait until the stream runs and has a baseline; the baseline's version."""
-    folder, deadline = StreamFolder.of(instance.streams, feed.name, STREAM), time.monotonic() + STREAM_TIMEOUT
+    supervised, deadline = Stream(feed.name, STREAM), time.monotonic() + STREAM_TIMEOUT
     while True:
-        stream = read_status(folder)
+        stream = supervised.status(instance)
         version = stream.heartbeat.get("baseline_version", -1)
         if stream.state == "running" and version >= 0:
             return version
         if time.monotonic() > deadline:
             what = f"stream {stream.name} is {stream.state} after {STREAM_TIMEOUT:.0f} s, baseline {version}; its log ends:\n"
-            raise StackError(what + tail(stream.log), log=stream.log, remedy=f"see {instance.airflow}/dags/supervise_streams")
+            raise StackError(what + tail(stream.log), log=stream.log, remedy=f"see {instance.airflow}/dags/{supervised.dag}")
         time.sleep(0.3)
 
 
@@ -122,7 +122,7 @@ def anomalies(instance: Instance, feed: Feed, seen: list[TopicPartition], since:
             elif not process.find(instance, demo.NAME):
                 raise StackError("the live readings have ended", log=process.log_file(instance, demo.NAME), remedy="see the log")
             elif time.monotonic() > deadline:
-                log = StreamFolder.of(instance.streams, feed.name, STREAM).log
+                log = Stream(feed.name, STREAM).folder(instance).log
                 what = f"no anomaly in {feed.anomalies_topic} within {ANOMALY_TIMEOUT:.0f} s"
                 raise StackError(
                     what, log=log, remedy="are there live readings? sundial logs live; does the stream run? sundial status"

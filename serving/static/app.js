@@ -110,7 +110,7 @@ async function loadState() {
   const [streams, baseline, judged, health] = await Promise.all(paths.map((each) => get(each, loading.signal)));
   now.streams = streams.filter((/** @type {StreamInfo} */ each) => each.feed === now.feed.name);
   now.streamsAt = Date.now();
-  panels.streams(now.streams, 0);
+  panels.streams(now.streams, 0, now.feed);
   panels.baseline(baseline, now.feed);
   gateResults(judged, now.feed);
   const kafka = health.kafka.state === "unreachable" ? health.remedies[0] : health.registry_error ? health.remedies.at(-1) : null;
@@ -228,7 +228,7 @@ selectById("service").addEventListener("change", () => run(choose({ service: sel
 selectById("window").addEventListener("change", () => run(choose({ minutes: Number(selectById("window").value) })));
 byId("to-now").addEventListener("click", () => run(choose({ at: null })));
 addEventListener("popstate", () => run(start()));
-setInterval(() => panels.streams(now.streams, (Date.now() - now.streamsAt) / 1000), 1000);
+setInterval(() => now.feed && panels.streams(now.streams, (Date.now() - now.streamsAt) / 1000, now.feed), 1000);
 setInterval(() => !document.hidden && run(now.feed ? loadState() : start()), STATE_SECONDS * 1000);
 setInterval(() => !document.hidden && now.service !== null && run(loadSeries(false)), 30_000);
 document.addEventListener("visibilitychange", () => !document.hidden && now.feed && run(reload()));

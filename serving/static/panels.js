@@ -96,10 +96,11 @@ function anomalyRow(each, zone, timezone, selected, choose) {
  * Streams of the feed; ages go on counting between two answers.
  * @param {StreamInfo[]} list
  * @param {number} elapsed
+ * @param {FeedInfo} feed
  */
-export function streams(list, elapsed) {
+export function streams(list, elapsed, feed) {
   const rows = list.map((each) => streamRow(each, elapsed));
-  byId("streams").replaceChildren(...(rows.length ? rows : [nothing("No stream of this feed has run yet. In Airflow, switch on the DAG", "supervise_streams")]));
+  byId("streams").replaceChildren(...(rows.length ? rows : [nothing("No stream of this feed has run yet. In Airflow, switch on the DAG", `supervise_streams.${feed.name}`)]));
 }
 
 /**

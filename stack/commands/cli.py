@@ -10,7 +10,7 @@ from contracts.kafka_access import VARIABLES
 from sources.replay_command import replay
 from sources.send_command import send
 from sources.simulate_command import simulate
-from stack.commands import dead_letters, new, queries, schemas, version
+from stack.commands import dead_letters, new, queries, schemas, streams, version
 from stack.commands.check import check
 from stack.commands.connect import connect
 from stack.commands.env import env
@@ -31,6 +31,7 @@ app = typer.Typer(
 for command in (run, up, check, status, logs, pid, env, down, clean, replay, simulate, send, read, connect, topics, access):
     app.command()(command)
 app.command(context_settings=PASSED_ON)(kafka)
+app.add_typer(streams.app, name="streams")
 app.add_typer(queries.app, name="queries")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(schemas.app, name="schemas")

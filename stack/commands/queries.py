@@ -5,9 +5,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from contracts.queries import Query, load_queries
 from stack.commands.console import console, failures_reported, progress
 from stack.errors import StackError
-from stack.parts import applications, batch_run, query_table
+from stack.parts import batch_run, query_table, streams
+from stack.parts.streams import Stream
 
 app = typer.Typer(no_args_is_help=True, help="The declared stream queries, by the application that runs them.")
 Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="As `sundial queries list` shows it.")]
@@ -18,8 +20,10 @@ def list_(context: typer.Context) -> None:
     """Every declared query, its application and how that is, what it reads, writes and promises."""
     with failures_reported():
         table = Table("query", "application", "state", "reads", "writes", "delivery", box=None)
-        for row in applications.listed(context.obj):
-            table.add_row(*row)
+        declared, by_query = load_queries(), streams.of_queries()
+        for name, query in declared.items():
+            state = by_query[name].state(context.obj)
+            table.add_row(name, query.application, state, _reads(query), _writes(query), query.delivery)
         console.print(table, soft_wrap=True)
 
 
@@ -27,7 +31,7 @@ def list_(context: typer.Context) -> None:
 def start(context: typer.Context, application: Application) -> None:
     """Have Airflow run an application of queries, and wait until it runs."""
     with failures_reported():
-        applications.start(context.obj, application, progress())
+        streams.start(context.obj, Stream(application, "queries"), progress())
         console.print(f"{application} runs. See: sundial status, sundial logs {application}.queries", soft_wrap=True)
 
 
@@ -35,7 +39,7 @@ def start(context: typer.Context, application: Application) -> None:
 def stop(context: typer.Context, application: Application) -> None:
     """Stop an application of queries between two batches; once started again, it goes on where it was."""
     with failures_reported():
-        applications.stop(context.obj, application, progress())
+        streams.stop(context.obj, Stream(application, "queries"), progress())
         console.print(f"{application} does not run.")
 
 
@@ -45,11 +49,10 @@ def repair(
 ) -> None:
     """Count in the metric events that came too late for a query, as Airflow does each hour from then on."""
     with failures_reported():
-        dag = f"repair_summaries.{query}"
-        if dag not in applications.repairs():
-            known = ", ".join(each.split(".")[1] for each in applications.repairs())
-            raise StackError(f"nothing repairs query {query!r}", remedy=f"one of: {known}")
-        for line in batch_run.run(context.obj, dag, "repair_summaries", {}, progress()):
+        repaired = [name for name, each in load_queries().items() if each.transform == "metric_summaries"]
+        if query not in repaired:
+            raise StackError(f"nothing repairs query {query!r}", remedy=f"one of: {', '.join(repaired)}")
+        for line in batch_run.run(context.obj, f"repair_summaries.{query}", "repair_summaries", {}, progress()):
             console.print(line, soft_wrap=True, markup=False)
 
 
@@ -70,3 +73,11 @@ def table(
     with failures_reported():
         options = [word for option, value in given.items() if value is not None for word in (option, value)]
         typer.echo(query_table.printed(context.obj, query, *options), nl=False)
+
+
+def _reads(query: Query) -> str:
+    return ", ".join(sorted({each.topic for each in query.inputs.values()}))
+
+
+def _writes(query: Query) -> str:
+    return ", ".join(each.topic for each in query.outputs)

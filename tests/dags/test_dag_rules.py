@@ -21,11 +21,12 @@ PER_FEED = {
     "nightly_baseline",
     "repair_history",
     "rollback_baseline",
+    "supervise_streams",
 }
-KINDS = PER_FEED | {"supervise_streams", "supervise_queries", "repair_summaries", "replay_dead_letters"}
+KINDS = PER_FEED | {"supervise_queries", "repair_summaries", "replay_dead_letters"}
 FEEDS = sorted(load_feeds())
 SUPERVISED = {f"supervise_queries.{query.application}" for query in load_queries().values()}
-SINGLE = {"supervise_streams", "replay_dead_letters", "repair_summaries.metric-summaries"}
+SINGLE = {"replay_dead_letters", "repair_summaries.metric-summaries"}
 IDS = {f"{kind}.{feed}" for kind in PER_FEED for feed in FEEDS} | SINGLE | SUPERVISED
 MAY_IMPORT = {"contracts", "dags", "supervision"}
 SMALL = MAY_IMPORT | {"airflow", "asgiref", "croniter", "dateutil", "fastavro", "holidays", "packaging", "tzdata"}
@@ -71,7 +72,7 @@ def test_every_task_has_an_owner_retries_with_a_pause_and_a_time_limit_where_it_
             assert task.retries >= 2, task
         if task.task_id == "approve":
             assert task.response_timeout < dt.timedelta(hours=20), "the next night must not wait for an answer"
-        elif task.task_id != "feeds":
+        else:
             assert task.execution_timeout, task
 
 
@@ -87,7 +88,6 @@ def test_params_are_described_and_typed(bag):
 @pytest.mark.parametrize(
     ("dag_id", "name", "right", "wrong"),
     [
-        ("supervise_streams", "feeds", [["world-cup"], None], [["nobody"], "service-use", ["service-use", "service-use"]]),
         ("repair_history.service-use", "from", ["2024-05-01", None], ["yesterday"]),
         ("rollback_baseline.service-use", "version", [0, 7], [-1, "7", None]),
         ("rollback_baseline.service-use", "reason", ["wrong holiday"], ["", None, "x" * 501]),

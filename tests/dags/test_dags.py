@@ -18,7 +18,9 @@ from dags.repair_history import late_ends
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 FEEDS = sorted(load_feeds())
-SUPERVISED = {f"supervise_queries.{query.application}" for query in load_queries().values()}
+SUPERVISED = {f"supervise_queries.{query.application}" for query in load_queries().values()} | {
+    f"supervise_streams.{feed}" for feed in FEEDS
+}
 
 
 @pytest.mark.parametrize("feed", FEEDS)
@@ -123,7 +125,7 @@ def test_a_repair_takes_its_dates_from_the_form_or_from_what_was_late():
         late_ends({}, "from")
 
 
-@pytest.mark.parametrize("dag_id", ["supervise_streams", *sorted(SUPERVISED)])
+@pytest.mark.parametrize("dag_id", sorted(SUPERVISED))
 def test_streams_are_supervised_without_a_pause(bag, dag_id):
     assert type(bag.dags[dag_id].timetable).__name__ == "ContinuousTimetable"
 
@@ -133,6 +135,7 @@ def test_each_application_of_queries_has_a_stream_of_its_own(bag):
     assert (task.of, task.stream, task.feed) == ("rides", "queries", None)
 
 
-def test_the_streams_of_feeds_are_those_that_the_installation_names(bag):
-    dag = bag.dags["supervise_streams"]
-    assert {task.task_id for task in dag.tasks} == {"feeds", "score"}
+@pytest.mark.parametrize("feed", FEEDS)
+def test_each_feed_has_a_stream_of_its_own(bag, feed):
+    [task] = bag.dags[f"supervise_streams.{feed}"].tasks
+    assert (task.of, task.stream, task.feed) == (feed, "score", feed)

@@ -5,7 +5,6 @@ import sys
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from dags.feeds_to_run import chosen
 from dags.spark_job import REPO, spark_job, stream_command, stream_environment
 from supervision.spark_history import line
 
@@ -110,13 +109,3 @@ def test_kafkas_password_reaches_the_driver_by_its_environment_alone(spark_submi
     assert "hush" not in command + str({name: getattr(job, name) for name in job.template_fields}) + "".join(capfd.readouterr())
     assert stream_environment()["SUNDIAL_KAFKA_PASSWORD"] == "hush"
     assert "hush" not in " ".join(stream_command("score", "world-cup"))
-
-
-def test_feeds_come_from_the_run_or_the_installation_or_the_default():
-    assert chosen(["world-cup"], ["road-traffic"]) == ["world-cup"]
-    assert chosen(None, ["road-traffic", "world-cup", "road-traffic"]) == ["road-traffic", "world-cup"]
-    assert chosen(None, None) == ["service-use"]
-    with pytest.raises(ValueError, match="no feed nobody: schemas/feeds/ declares road-traffic, service-use, web-bytes, "):
-        chosen(None, ["nobody", "world-cup"])
-    with pytest.raises(ValueError, match="must be a JSON list"):
-        chosen(None, "world-cup")

@@ -86,7 +86,7 @@ def test_after_the_budget_the_task_fails_with_the_drivers_last_lines_and_a_messa
     assert process.is_gone(triggerer.stream)
     assert messages(event, monkeypatch) == [
         "stream service-use.score: 3 deaths within 600 s; the last time, its driver is gone, last state none: "
-        "Its task is in DAG supervise_streams, run r; the DAG's docs are its runbook."
+        "Its task is in DAG supervise_streams.service-use, run r; the DAG's docs are its runbook."
     ]
 
 
@@ -94,7 +94,7 @@ def messages(event: dict, monkeypatch) -> list[str]:
     """What is sent when the task fails for good with that event."""
     sent = []
     monkeypatch.setattr("dags.stream_operator.tell", sent.append)
-    with DAG("supervise_streams", schedule=None):
+    with DAG("supervise_streams.service-use", schedule=None):
         task = StreamOperator(task_id="score", of="service-use", stream="score")
     with pytest.raises(AirflowFailException, match=re.escape(event["error"])):
         task.given_up({"run_id": "r"}, event=event)

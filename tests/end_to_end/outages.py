@@ -9,7 +9,7 @@ import psutil
 from stack.instance import MARK
 from stack.parts import lifecycle, process
 from supervision.task_life import VARIABLE
-from tests.end_to_end.story import Story
+from tests.end_to_end.story import SUPERVISION, Story
 from tests.support.waiting import until
 
 PARTS = ["kafka", "registry", "airflow-scheduler", "airflow-triggerer", "airflow-api-server"]
@@ -52,8 +52,8 @@ def driver_of_task(story: Story, job: str) -> psutil.Process | None:
 
 
 def supervising(story: Story) -> list[str]:
-    """The runs that supervise the streams now."""
-    runs = story.api.call("GET", "dags/supervise_streams/dagRuns", params={"state": ["running"]})["dag_runs"]
+    """The runs that supervise the stream now."""
+    runs = story.api.call("GET", f"dags/{SUPERVISION}/dagRuns", params={"state": ["running"]})["dag_runs"]
     return [run["dag_run_id"] for run in runs]
 
 

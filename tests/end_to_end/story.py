@@ -37,6 +37,7 @@ HISTORY_DAYS = 35
 DAY = 86_400_000
 STREAM = f"{FEED.name}.score"
 NIGHTLY = f"nightly_baseline.{FEED.name}"
+SUPERVISION = f"supervise_streams.{FEED.name}"
 ROLLBACK = f"rollback_baseline.{FEED.name}"
 NIGHT = 1200  # seconds; generous, as nights are slow beside other work
 GARBAGE_EVERY = 7  # readings
@@ -63,7 +64,7 @@ class Story:
         report = play(readings, FEED, kafka=self.instance.kafka, registry=self.instance.registry)
         assert (report.failed, report.events) == (0, len(SERVICES) * HISTORY_DAYS * FEED.slots)
         self.verifier = Verifier(self.instance.kafka, self.instance.lake, topics.ends(self.instance.kafka, FEED.topic))
-        self.api.unpause("supervise_streams")
+        self.api.unpause(SUPERVISION)
         until("the stream", lambda: self.stream().state == "running", 300)
         assert self.stream().heartbeat["baseline_version"] == -1
         self.play(rounds=6)

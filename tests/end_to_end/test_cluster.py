@@ -1,7 +1,6 @@
 """The nightly DAG and a stream on a real Spark standalone master with two workers: another connection, nothing else."""
 
 import datetime as dt
-import json
 import os
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -114,8 +113,7 @@ def test_a_night_and_a_stream_run_on_the_clusters_workers(cluster, instance):
     done = {each["name"]: each for each in cluster.state()["completedapps"]}
     assert {f"{job} {FEED.name}" for job in ("archive", "build_baseline", "check_baseline")} <= done.keys()
 
-    api.call("POST", "variables", json={"key": "sundial_feeds", "value": json.dumps([FEED.name])})
-    api.unpause("supervise_streams")
+    api.unpause(f"supervise_streams.{FEED.name}")
     folder = StreamFolder.of(instance.streams, FEED.name, "score")
     until("the stream", lambda: read_status(folder).state == "running", 240)
     assert read_status(folder).heartbeat["baseline_version"] >= 0

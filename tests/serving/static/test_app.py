@@ -209,7 +209,7 @@ def test_an_empty_platform_says_what_to_run(page, offline, feed):
         until("the broker counts as unreachable", lambda: state.live.status.broker == "unreachable")
         page.goto(url)
         expect(page.locator("#chart-empty")).to_contain_text(f"sundial replay FILE --feed {feed.name}")
-        expect(page.locator("#streams")).to_contain_text("switch on the DAG supervise_streams")
+        expect(page.locator("#streams")).to_contain_text(f"switch on the DAG supervise_streams.{feed.name}")
         expect(page.locator("#baseline")).to_contain_text("trigger the DAG nightly_baseline")
         expect(page.locator("#gate")).to_contain_text("No candidate was judged yet. In Airflow, trigger the DAG nightly_baseline")
         expect(page.locator("#anomalies-empty")).to_contain_text("Flagged when more than 5 % off")

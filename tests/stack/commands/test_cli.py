@@ -40,7 +40,13 @@ def test_an_error_is_shown_as_it_is(capsys):
 
 
 @pytest.mark.parametrize(
-    "words", [("queries", "start", "rides"), ("dead-letters", "replay", "rides"), ("queries", "repair", "metric-summaries")]
+    "words",
+    [
+        ("streams", "start", "service-use"),
+        ("queries", "start", "rides"),
+        ("dead-letters", "replay", "rides"),
+        ("queries", "repair", "metric-summaries"),
+    ],
 )
 def test_what_airflow_would_do_fails_and_says_what_is_missing(sundial, tmp_path, words):
     code, _, errors = sundial(*words)
@@ -50,6 +56,15 @@ def test_what_airflow_would_do_fails_and_says_what_is_missing(sundial, tmp_path,
     assert code == 1
     assert errors.startswith("error: no Airflow answers at http://127.0.0.1:")
     assert "sundial up starts what does not" in errors
+
+
+def test_every_feed_has_a_stream_to_start_and_none_else_has(sundial, tmp_path):
+    code, output, _ = sundial("streams", "list")
+    rows = [line.split() for line in output.splitlines()[1:]]
+    assert (code, {row[0]: " ".join(row[1:3]) for row in rows}) == (0, dict.fromkeys(load_feeds(), "never started"))
+    for word in ("start", "stop"):
+        code, _, errors = sundial("streams", word, "nobody")
+        assert (code, errors.split()[:4]) == (1, ["error:", "no", "feed", "'nobody':"])
 
 
 def test_kafkas_tools_are_listed(sundial):
