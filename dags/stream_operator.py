@@ -51,10 +51,7 @@ class StreamOperator(BaseOperator):
         return self.of if self.stream == "score" else None
 
     def execute(self, context):
-        root = os.environ.get("SUNDIAL_STREAMS")
-        if not root:
-            raise AirflowFailException("SUNDIAL_STREAMS is not set: it names the folder of the streams' run-state")
-        stream = StreamFolder.of(root, self.of, self.stream)
+        stream = self._folder()
         stream.write_supervisor(str(context["ti"].id))
         if context["ti"].try_number > 1:
             stream.clear_given_up()  # clearing the task of a stream that was given up means: try it now, with the whole budget
@@ -67,10 +64,18 @@ class StreamOperator(BaseOperator):
         self.defer(trigger=trigger, method_name=self.given_up.__name__)
 
     def given_up(self, context, event: dict):
-        if event["first"]:
-            what = event["error"].splitlines()[0]
-            tell(f"stream {what} Its task is in DAG {self.dag_id}, run {context['run_id']}; the DAG's docs are its runbook.")
+        stream, what = self._folder(), event["error"].splitlines()[0]
+        text = f"stream {what} Its task is in DAG {self.dag_id}, run {context['run_id']}; the DAG's docs are its runbook."
+        # Once, when the webhook has taken it: otherwise the next run, which gives the stream up again, tries to tell it.
+        if not stream.is_told() and tell(text):
+            stream.mark_told()
         raise AirflowFailException(event["error"])
+
+    def _folder(self) -> StreamFolder:
+        root = os.environ.get("SUNDIAL_STREAMS")
+        if not root:
+            raise AirflowFailException("SUNDIAL_STREAMS is not set: it names the folder of the streams' run-state")
+        return StreamFolder.of(root, self.of, self.stream)
 
 
 def supervision(dag_id: str, **dag) -> DAG:

@@ -27,7 +27,7 @@ class StreamTrigger(BaseTrigger):
     Fires once, with the driver's last lines, when the stream is given up.
     """
 
-    SETTINGS = ("folder", "command", "hang_after", "stall_after", "start_within", "restarts", "window", "pause")
+    SETTINGS = ("folder", "command", "hang_after", "stall_after", "start_within", "restarts", "well_after", "pause")
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class StreamTrigger(BaseTrigger):
         stall_after: float,
         start_within: float,
         restarts: int,
-        window: float,
+        well_after: float,
         pause: float,
     ):
         super().__init__()
         self.folder, self.command = folder, command
         self.hang_after, self.stall_after, self.start_within = hang_after, stall_after, start_within
-        self.restarts, self.window, self.pause = restarts, window, pause
-        self.limits = policy.Limits(hang_after, stall_after, start_within, restarts, window, pause)
+        self.restarts, self.well_after, self.pause = restarts, well_after, pause
+        self.limits = policy.Limits(hang_after, stall_after, start_within, restarts, well_after, pause)
         self.stream = StreamFolder(folder)
         self.history = policy.History()
         self._judged = LaunchRecord()  # the launch that the last observation was of
@@ -69,8 +69,8 @@ class StreamTrigger(BaseTrigger):
         except ConnectionError:
             raise  # this process has lost the triggerer that it logs to, and dies: the next one finds the stream as it is
         except (GivenUp, OSError) as reason:
-            first = self.stream.mark_given_up()
-            yield TriggerEvent({"error": f"{self.stream.name}: {reason}", "first": first})
+            self.stream.mark_given_up()
+            yield TriggerEvent({"error": f"{self.stream.name}: {reason}"})
 
     def _observe(self) -> policy.Observation:
         self._judged = self.stream.read_launch()

@@ -9,7 +9,7 @@ running and the task finds it again.
 |---|---|
 | the driver dies, or one of its queries fails | launches it again within seconds; the task's log has the driver's last lines |
 | the driver hangs: no heartbeat for 15 s, or no record processed for 5 minutes while some wait | kills it and launches it again |
-| the driver dies a 6th time within 10 minutes | calls the webhook and fails the task; after that one try every five minutes |
+| six drivers die, and none ran well for five minutes | calls the webhook, fails the task; then one try every five minutes |
 
 ## Start, stop, restart, observe
 

@@ -9,7 +9,7 @@ that happens to one stream touches another.
 |---|---|
 | the driver dies | launches it again within seconds; the task's log has the driver's last lines |
 | the driver hangs: no heartbeat for 15 s, or no record processed for 60 s while some wait | kills it and launches it again |
-| the driver dies a 6th time within 10 minutes | calls the webhook and fails the task; after that one try every five minutes |
+| six drivers die, and none ran well for five minutes | calls the webhook, fails the task; then one try every five minutes |
 | the task's process, a worker, the scheduler or the triggerer dies | the stream keeps running; the next attempt finds it |
 
 ## Start, stop, restart, observe

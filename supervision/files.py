@@ -11,7 +11,7 @@ A stream is the `score` of a feed or the `queries` of an application. Its folder
     launch.lock     locked from before a launch until the driver's JVM ends; its content describes the last launch
     driver.log      what the driver prints
     supervisor      the id of the task attempt in charge
-    given-up        restarting has not helped, and no driver has run well since
+    given-up        restarting has not helped, and no driver has run well since; its content says whether people were told
 """
 
 import datetime as dt
@@ -28,6 +28,7 @@ from typing import Any
 LOG_BYTES = 64 * 1024 * 1024  # a longer log is moved aside at the next launch
 TAIL_BYTES, TAIL_LINES = 32 * 1024, 40
 LOCK_ATTEMPTS, LOCK_PAUSE = 10, 0.05  # `is_locked` holds a lock for microseconds, so one refusal does not mean that it is taken
+TOLD = "told"  # in the file given-up: the message was sent
 LAUNCH_WIDTH = 120  # bytes of a launch record; always the same, so that a reader finds the old one or the new one
 
 
@@ -120,12 +121,19 @@ class StreamFolder:
         """Whether restarting has not helped, and no driver has run well since."""
         return self._given_up.exists()
 
-    def mark_given_up(self) -> bool:
-        """True where the stream was not given up before."""
-        with suppress(FileExistsError):
-            self._given_up.touch(exist_ok=False)
-            return True
+    def mark_given_up(self) -> None:
+        self._given_up.touch()
+
+    def is_told(self) -> bool:
+        """Whether people have got the message that the stream was given up."""
+        with suppress(FileNotFoundError):
+            return self._given_up.read_text() == TOLD
         return False
+
+    def mark_told(self) -> None:
+        """A stream that was cleared meanwhile is not given up again."""
+        if self.is_given_up():
+            self._given_up.write_text(TOLD)
 
     def clear_given_up(self) -> None:
         self._given_up.unlink(missing_ok=True)

@@ -4,9 +4,9 @@
 observation has its own time, in seconds of a monotonic clock, so neither a clock that is set nor a suspended machine looks like
 a driver that hangs.
 
-A driver that dies is launched again, within a restart budget: `restarts` deaths in `window` seconds, with pauses of 0, 1, 2, 4, …
-seconds. The next death means that the stream is given up. From then on each supervision waits for `pause` seconds and tries it
-once, until a driver has run well for WELL_AFTER seconds.
+A driver that dies is launched again, within a restart budget: `restarts` deaths, with pauses of 0, 1, 2, 4, … seconds. The next
+death means that the stream is given up. From then on each supervision waits for `pause` seconds and tries it once. A driver that
+has run well for `well_after` seconds ends the giving up, and gives the stream its whole budget again.
 """
 
 from collections.abc import Mapping
@@ -15,23 +15,21 @@ from typing import Any
 
 from supervision.status import stopped_on_request
 
-WELL_AFTER = 60.0  # seconds of running after which a stream is no longer given up
-
 
 @dataclass(frozen=True)
 class Limits:
     """When a driver is taken for dead, and how often it is launched again. All but `restarts` are seconds.
 
     hang_after: without a heartbeat. stall_after: in which records wait and none is done. start_within: until the first heartbeat,
-    and until a driver that reports another state runs. restarts: within `window`. pause: before a stream that was given up is
-    tried once more.
+    and until a driver that reports another state runs. restarts: until a driver runs well. well_after: of running, without a
+    standstill. pause: before a stream that was given up is tried once more.
     """
 
     hang_after: float = 15
     stall_after: float = 60
     start_within: float = 120
     restarts: int = 5
-    window: float = 600
+    well_after: float = 300
     pause: float = 300
 
 
@@ -54,13 +52,14 @@ class Observation:
 class History:
     """What one supervision remembers of its earlier observations.
 
-    watching: it has found or launched a driver. retry_at: when a stream that was given up is tried again. deaths: when drivers
-    died. heartbeat_at: when heartbeat_mark was first seen. state_at: when the driver was first seen to report `state`.
+    watching: it has found or launched a driver. retry_at: when a stream that was given up is tried again. deaths: how many
+    drivers died since one has run well. heartbeat_at: when heartbeat_mark was first seen. state_at: when the driver was first
+    seen to report `state`.
     """
 
     watching: bool = False
     retry_at: float | None = None
-    deaths: tuple[float, ...] = ()
+    deaths: int = 0
     heartbeat_mark: int | None = None
     heartbeat_at: float = 0.0
     state: Any = None
@@ -136,8 +135,10 @@ def decide(history: History, seen: Observation, limits: Limits) -> tuple[History
         return history.of_new_driver(), Launch(stopped=True)
     if reason := _unresponsive(history, seen, limits) or _not_running(history, seen, limits):
         return _restart(history, seen, limits, reason)
-    if seen.given_up and _running_for(history, seen) > WELL_AFTER:
-        return history, Recovered()
+    if _well_for(history, seen) > limits.well_after:
+        history = replace(history, deaths=0)
+        if seen.given_up:
+            return history, Recovered()
     if reason := _stalled(seen, limits):
         return _restart(history, seen, limits, reason)
     return history, KeepWatching()
@@ -169,11 +170,13 @@ def _not_running(history: History, seen: Observation, limits: Limits) -> str | N
     return f"{history.state} for more than {limits.start_within:.0f} s" if slow else None
 
 
-def _running_for(history: History, seen: Observation) -> float:
-    """Seconds since the driver was first seen to run; 0 if it reports another state, or nothing yet."""
+def _well_for(history: History, seen: Observation) -> float:
+    """Seconds since the driver was first seen to run, without its present standstill; 0 if it reports another state, or nothing
+    yet."""
     if not seen.heartbeat_mark or history.state != "running" or history.state_at is None:
         return 0.0
-    return seen.at - history.state_at
+    stalled: float = seen.heartbeat.get("health", {}).get("stalled_seconds", 0)
+    return seen.at - history.state_at - stalled
 
 
 def _stalled(seen: Observation, limits: Limits) -> str | None:
@@ -186,11 +189,11 @@ def _stalled(seen: Observation, limits: Limits) -> str | None:
 
 
 def _restart(history: History, seen: Observation, limits: Limits, reason: str) -> tuple[History, Action]:
-    deaths = (*(death for death in history.deaths if death > seen.at - limits.window), seen.at)
+    deaths = history.deaths + 1
     history = replace(history, deaths=deaths)
-    if len(deaths) > limits.restarts:
-        explanation = f"{len(deaths)} deaths within {limits.window:.0f} s; the last time, {reason}"
+    if deaths > limits.restarts:
+        explanation = f"{deaths} deaths, and no driver ran well for {limits.well_after:.0f} s; the last time, {reason}"
         return history, GiveUp(reason, explanation)
     if seen.given_up:
         return history, GiveUp(reason, f"it was given up before, and one more try has not helped: {reason}")
-    return history.of_new_driver(), Relaunch(reason, pause=2 ** (len(deaths) - 2) if len(deaths) > 1 else 0)
+    return history.of_new_driver(), Relaunch(reason, pause=2 ** (deaths - 2) if deaths > 1 else 0)

@@ -81,19 +81,20 @@ def test_after_the_budget_the_task_fails_with_the_drivers_last_lines_and_a_messa
     behave(streams, "crash")
     with Triggerer(trigger(restarts=2)) as triggerer:
         [event] = until("the trigger fires", lambda: triggerer.events)
-    assert event["error"].startswith("service-use.score: 3 deaths within 600 s; the last time, its driver is gone")
+    assert event["error"].startswith("service-use.score: 3 deaths, and no driver ran well for 300 s; the last time, its")
     assert event["error"].endswith("no broker at 127.0.0.1:1")
     assert process.is_gone(triggerer.stream)
     assert messages(event, monkeypatch) == [
-        "stream service-use.score: 3 deaths within 600 s; the last time, its driver is gone, last state none: "
+        "stream service-use.score: 3 deaths, and no driver ran well for 300 s; "
+        "the last time, its driver is gone, last state none: "
         "Its task is in DAG supervise_streams.service-use, run r; the DAG's docs are its runbook."
     ]
 
 
-def messages(event: dict, monkeypatch) -> list[str]:
-    """What is sent when the task fails for good with that event."""
-    sent = []
-    monkeypatch.setattr("dags.stream_operator.tell", sent.append)
+def messages(event: dict, monkeypatch, answers: bool = True) -> list[str]:
+    """What is sent when the task fails for good with that event. answers: whether the webhook takes it."""
+    sent: list[str] = []
+    monkeypatch.setattr("dags.stream_operator.tell", lambda text: sent.append(text) or answers)
     with DAG("supervise_streams.service-use", schedule=None):
         task = StreamOperator(task_id="score", of="service-use", stream="score")
     with pytest.raises(AirflowFailException, match=re.escape(event["error"])):
@@ -105,13 +106,15 @@ def given_up(streams) -> Triggerer:
     """The trigger of a stream whose driver crashes, after it has fired."""
     behave(streams, "crash")
     with Triggerer(trigger(restarts=0)) as triggerer:
-        [event] = until("the trigger fires", lambda: triggerer.events)
-    assert event["first"]
+        until("the trigger fires", lambda: triggerer.events)
+    assert not triggerer.stream.is_told()
     return triggerer
 
 
 def test_a_stream_that_was_given_up_is_tried_once_more_and_no_second_message_is_sent(streams, monkeypatch):
-    last = given_up(streams).stream.read_launch()
+    first = given_up(streams)
+    last = first.stream.read_launch()
+    assert len(messages(first.events[0], monkeypatch)) == 1
     before = time.monotonic()
     with Triggerer(trigger(restarts=5, pause=2)) as triggerer:
         [event] = until("the trigger fires", lambda: triggerer.events)
@@ -119,6 +122,13 @@ def test_a_stream_that_was_given_up_is_tried_once_more_and_no_second_message_is_
     assert triggerer.stream.read_launch() != last
     assert triggerer.stream.log.read_text().count("--- launched") == 2
     assert "one more try has not helped" in event["error"]
+    assert messages(event, monkeypatch) == []
+
+
+def test_a_message_that_the_webhook_did_not_take_is_sent_when_the_stream_is_given_up_the_next_time(streams, monkeypatch):
+    [event] = given_up(streams).events
+    assert len(messages(event, monkeypatch, answers=False)) == 1
+    assert len(messages(event, monkeypatch)) == 1
     assert messages(event, monkeypatch) == []
 
 
@@ -139,7 +149,7 @@ def test_a_stream_that_stopped_on_request_is_launched_again_and_has_not_died(run
     stopped = running.stream.read_driver()["pid"]
     assert process.request_stop(running.stream)
     until("a new driver", lambda: running.stream.heartbeat_mark() and running.stream.read_driver().get("pid") != stopped)
-    assert running.trigger.history.deaths == ()
+    assert running.trigger.history.deaths == 0
     assert not process.is_gone(running.stream)
 
 
@@ -163,14 +173,13 @@ def test_clearing_the_task_of_a_stream_that_was_given_up_tries_it_at_once_and_wi
     with Triggerer(trigger(cleared, restarts=1)) as triggerer:
         [event] = until("the trigger fires", lambda: triggerer.events)
     assert event["error"].startswith("service-use.score: 2 deaths")
-    assert event["first"]
+    assert not triggerer.stream.is_told()
 
 
-def test_a_driver_that_runs_well_ends_the_giving_up(streams, monkeypatch):
-    monkeypatch.setattr(policy, "WELL_AFTER", 1.0)
+def test_a_driver_that_runs_well_ends_the_giving_up(streams):
     given_up(streams)
     behave(streams, "")
-    with Triggerer(trigger(pause=0)) as triggerer:
+    with Triggerer(trigger(pause=0, well_after=1.0)) as triggerer:
         until("a heartbeat", triggerer.stream.heartbeat_mark)
         until("the stream is no longer given up", lambda: not triggerer.stream.is_given_up())
     assert triggerer.trigger.history.state == "running"

@@ -2,4 +2,4 @@
 
 from supervision.policy import Limits
 
-LIMITS = Limits(hang_after=15, stall_after=60, start_within=120, restarts=5, window=600, pause=300)
+LIMITS = Limits(hang_after=15, stall_after=60, start_within=120, restarts=5, well_after=300, pause=300)

@@ -121,11 +121,24 @@ def test_a_reader_never_finds_a_part(folder):
 
 def test_a_stream_is_given_up_once_until_that_is_cleared(folder):
     assert not folder.is_given_up()
-    assert [folder.mark_given_up(), folder.mark_given_up(), folder.is_given_up()] == [True, False, True]
+    folder.mark_given_up()
+    folder.mark_given_up()
+    assert folder.is_given_up()
     folder.clear_given_up()
     folder.clear_given_up()
     assert not folder.is_given_up()
-    assert folder.mark_given_up()
+
+
+def test_that_a_stream_was_given_up_is_told_until_that_is_cleared(folder):
+    folder.mark_told()
+    assert not folder.is_told(), "a stream that was not given up, or is not any more"
+    folder.mark_given_up()
+    assert not folder.is_told()
+    folder.mark_told()
+    folder.mark_given_up()
+    assert folder.is_told()
+    folder.clear_given_up()
+    assert (folder.is_told(), folder.is_given_up()) == (False, False)
 
 
 def test_each_heartbeat_has_another_mark_and_one_before_the_last_launch_has_none(folder):

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervision.policy import (
-    WELL_AFTER,
     Adopt,
     GiveUp,
     History,
@@ -89,18 +88,18 @@ def test_there_is_never_a_second_driver(steps, driver_there, given_up):
                 world.launches()
             case Relaunch(_, pause):
                 assert not world.given_up
-                assert pause == (0 if len(history.deaths) == 1 else 2 ** (len(history.deaths) - 2))
-                assert len(history.deaths) <= LIMITS.restarts
+                assert pause == (0 if history.deaths == 1 else 2 ** (history.deaths - 2))
+                assert history.deaths <= LIMITS.restarts
                 world.ends()
                 world.launches()
             case GiveUp():
-                assert world.given_up or len(history.deaths) == LIMITS.restarts + 1
+                assert world.given_up or history.deaths == LIMITS.restarts + 1
                 world.ends()
                 world.given_up, history = True, History()  # the next run of the task supervises it
             case Recovered():
                 assert world.given_up
                 assert world.running_since is not None
-                assert at - world.running_since > WELL_AFTER
+                assert at - world.running_since > LIMITS.well_after
                 world.given_up = False
             case Wait(left):
                 assert before == 0
