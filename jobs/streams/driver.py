@@ -8,8 +8,9 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
@@ -33,7 +34,10 @@ class Driver:
         self._measure: Callable[[], dict] = dict
         self._stopping = threading.Event()
         self._ended = threading.Event()
+        self._reporting = threading.Lock()
         self._beat = threading.Thread(target=self._beat_until_ended, name="heartbeat", daemon=True)
+        # What is measured is asked of the broker, which may not answer for long: no heartbeat waits for that.
+        self._meter = threading.Thread(target=self._measure_until_ended, name="lag", daemon=True)
 
     def __enter__(self) -> "Driver":
         self.folder.make()
@@ -48,6 +52,7 @@ class Driver:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stopping.set())
         self._beat.start()
+        self._meter.start()
         return self
 
     def __exit__(self, kind, error, trace) -> None:
@@ -65,15 +70,17 @@ class Driver:
 
     def report(self, **state) -> None:
         """Changes fields of the next heartbeat."""
-        self._state |= state
+        with self._reporting:
+            self._state = self._state | state
 
     def measured_by(self, measure: Callable[[], dict]) -> None:
-        """Calls `measure` before each heartbeat, in the heartbeat's thread, so also while the query hangs.
+        """Calls `measure` each second, in a thread of its own, so also while the query hangs.
 
-        What it returns is the heartbeat's `health`; while it raises JobError, the value before stays.
+        What it returns is the `health` of the heartbeats from then on; while it takes its time or fails, the value before stays.
         """
-        self._measure = measure
-        self.report(health={})  # what was measured before was another query's
+        with self._reporting:
+            self._measure = measure
+            self._state = self._state | {"health": {}}  # what was measured before was another query's
 
     def wait(self, seconds: float) -> bool:
         """Waits; true as soon as a stop is requested, by the file for it, SIGTERM or SIGINT."""
@@ -83,13 +90,24 @@ class Driver:
 
     def _beat_until_ended(self) -> None:
         while True:
-            with suppress(JobError):
-                if health := self._measure():
-                    self.report(health={"measured_at": now()} | health)
             self.folder.write_heartbeat({"at": now()} | self._state)
             if self._ended.wait(HEARTBEAT_SECONDS):
                 self.folder.write_heartbeat({"at": now()} | self._state)
                 return
+
+    def _measure_until_ended(self) -> None:
+        while not self._ended.wait(HEARTBEAT_SECONDS):
+            measure = self._measure
+            try:
+                health = measure()
+            except JobError:
+                continue  # the broker is silent
+            except Exception:
+                traceback.print_exc()  # measuring fails; the stream goes on
+                continue
+            with self._reporting:
+                if health and measure is self._measure:
+                    self._state = self._state | {"health": {"measured_at": now()} | health}
 
 
 def message_of(error: Exception | None) -> str:

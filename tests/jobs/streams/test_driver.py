@@ -1,0 +1,85 @@
+"""A driver's heartbeats: each second, whatever measuring does."""
+
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from jobs.errors import JobError
+from jobs.streams import driver
+from jobs.streams.driver import Driver
+from tests.support.waiting import until
+
+
+@pytest.fixture
+def running(tmp_path, monkeypatch):
+    monkeypatch.setattr(driver, "HEARTBEAT_SECONDS", 0.02)
+    monkeypatch.setattr(driver.signal, "signal", lambda *_: None)  # the test run's own stay
+    with Driver(SimpleNamespace(streams=tmp_path), "calls", "score") as made:
+        yield made
+
+
+def beats(running: Driver) -> dict:
+    """The newest of three new heartbeats."""
+    for _ in range(3):
+        before = running.folder.heartbeat_mark()
+        until("a heartbeat", lambda before=before: running.folder.heartbeat_mark() != before)
+    return running.folder.read_heartbeat()
+
+
+def measured(running: Driver) -> dict:
+    """The health of a heartbeat, without the time at which it was measured."""
+    return {name: value for name, value in beats(running)["health"].items() if name != "measured_at"}
+
+
+def test_a_heartbeat_has_what_was_measured_last(running):
+    assert beats(running)["health"] == {}
+    running.measured_by(lambda: {"lag_records": 3})
+    until("it is measured", lambda: measured(running) == {"lag_records": 3})
+    assert running.folder.read_heartbeat()["health"]["measured_at"]
+
+
+def test_while_the_broker_is_silent_heartbeats_go_on_with_the_figures_before(running):
+    answers, asked = threading.Event(), threading.Event()
+    figures = iter([{"lag_records": 3}])
+
+    def measure() -> dict:
+        if figure := next(figures, None):
+            return figure
+        asked.set()
+        answers.wait(60)
+        raise JobError("Kafka does not say how far the topics go")
+
+    running.measured_by(measure)
+    assert asked.wait(60)
+    assert measured(running) == {"lag_records": 3}
+    answers.set()
+    assert measured(running) == {"lag_records": 3}
+
+
+def test_what_the_query_before_is_still_measured_by_is_not_reported_of_the_new_one(running):
+    answers, asked = threading.Event(), threading.Event()
+
+    def of_old_query() -> dict:
+        asked.set()
+        answers.wait(60)
+        return {"lag_records": 1_000_000}
+
+    running.measured_by(of_old_query)
+    assert asked.wait(60)
+    running.measured_by(dict)
+    answers.set()
+    assert [measured(running) for _ in range(3)] == [{}] * 3
+
+
+def test_measuring_that_fails_is_printed_and_tried_again(running, capsys):
+    outcomes = iter([ZeroDivisionError("division by zero")])
+
+    def measure() -> dict:
+        if error := next(outcomes, None):
+            raise error
+        return {"lag_records": 0}
+
+    running.measured_by(measure)
+    until("it is measured", lambda: measured(running) == {"lag_records": 0})
+    assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
