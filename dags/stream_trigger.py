@@ -73,6 +73,7 @@ class StreamTrigger(BaseTrigger):
             yield TriggerEvent({"error": f"{self.stream.name}: {reason}"})
 
     def _observe(self) -> policy.Observation:
+        self.stream.look()
         self._judged = self.stream.read_launch()
         if self.history.watching:
             self._relay_log()

@@ -10,7 +10,7 @@ A stream is the `score` of a feed or the `queries` of an application. Its folder
     stop            a request: the driver ends at a batch boundary and removes the file
     launch.lock     locked from before a launch until the driver's JVM ends; its content describes the last launch
     driver.log      what the driver prints
-    supervisor      the id of the task attempt in charge
+    supervisor      the id of the task attempt in charge; its modification time is when that last looked at the stream
     given-up        restarting has not helped, and no driver has run well since; its content says whether people were told
 """
 
@@ -116,6 +116,17 @@ class StreamFolder:
         """`attempt`: the id of the task attempt that is in charge from now on; a cleared or retried task has another."""
         self.make()
         self.supervisor_file.write_text(attempt)
+
+    def look(self) -> None:
+        """Note that the supervision looks at the stream just now."""
+        with suppress(FileNotFoundError):
+            os.utime(self.supervisor_file)
+
+    def look_mark(self) -> int:
+        """Changes with every look; 0 if no supervision ever was in charge."""
+        with suppress(FileNotFoundError):
+            return self.supervisor_file.stat().st_mtime_ns
+        return 0
 
     def is_given_up(self) -> bool:
         """Whether restarting has not helped, and no driver has run well since."""

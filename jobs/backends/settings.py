@@ -17,6 +17,8 @@ from contracts.queries import QUERIES
 from jobs.errors import JobError
 from supervision import task_life
 
+UNATTENDED_SECONDS, UNATTENDED = "SUNDIAL_UNATTENDED_SECONDS", 3600
+
 
 @dataclass(frozen=True)
 class Platform:
@@ -29,6 +31,7 @@ class Platform:
     jars: str
     access: KafkaAccess = PLAIN
     events: str = ""  # folder or URI into which Spark writes what a history server shows; empty: nowhere
+    unattended: float = UNATTENDED  # seconds after the last look of its supervision at which a stream ends
 
     @classmethod
     def from_environment(cls) -> "Platform":
@@ -38,7 +41,11 @@ class Platform:
         if missing:
             raise JobError(f"not set: {', '.join(missing)}; `sundial env` prints them for the embedded stack")
         addresses = {field: os.environ[variable] for field, variable in names.items()}
-        return cls(**addresses, access=KafkaAccess.from_environment(), events=os.environ.get("SUNDIAL_SPARK_EVENTS", ""))
+        events, unattended = os.environ.get("SUNDIAL_SPARK_EVENTS", ""), os.environ.get(UNATTENDED_SECONDS) or str(UNATTENDED)
+        if not unattended.isdigit() or int(unattended) < 1:
+            raise JobError(f"{UNATTENDED_SECONDS} must be a number of seconds, at least 1, is {unattended!r}")
+        access = KafkaAccess.from_environment()
+        return cls(**addresses, access=access, events=events, unattended=int(unattended))
 
 
 def submitted() -> bool:

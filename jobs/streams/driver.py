@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -32,6 +33,8 @@ class Driver:
         self._who = {"of": of, "stream": stream}
         self._state = {"state": "starting", "last_error": None, "health": {}} | state
         self._measure: Callable[[], dict] = dict
+        self._unattended_after = platform.unattended
+        self._looked: tuple[int, float] | None = None  # the mark of the supervision's last look, and when it was first seen
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._reporting = threading.Lock()
@@ -83,10 +86,20 @@ class Driver:
             self._state = self._state | {"health": {}}  # what was measured before was another query's
 
     def wait(self, seconds: float) -> bool:
-        """Waits; true as soon as a stop is requested, by the file for it, SIGTERM or SIGINT."""
-        if self.folder.stop_requested():
+        """Waits; true as soon as a stop is requested, by the file for it, SIGTERM or SIGINT, or the stream is unattended."""
+        if self.folder.stop_requested() or self._unattended():
             self._stopping.set()
         return self._stopping.wait(seconds)
+
+    def _unattended(self) -> bool:
+        """Whether nobody looks after this stream any more. A driver that no supervision ever looked at was started by hand."""
+        mark, at = self.folder.look_mark(), time.monotonic()  # not the file's time: a clock may be set
+        if self._looked is None or mark != self._looked[0]:
+            self._looked = mark, at
+        if not mark or at - self._looked[1] <= self._unattended_after:
+            return False
+        self.report(last_error=f"nothing has supervised this stream for {self._unattended_after:.0f} s, so it has ended")
+        return True
 
     def _beat_until_ended(self) -> None:
         while True:

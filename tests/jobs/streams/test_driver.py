@@ -1,5 +1,6 @@
 """A driver's heartbeats: each second, whatever measuring does."""
 
+import os
 import threading
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ from tests.support.waiting import until
 def running(tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "HEARTBEAT_SECONDS", 0.02)
     monkeypatch.setattr(driver.signal, "signal", lambda *_: None)  # the test run's own stay
-    with Driver(SimpleNamespace(streams=tmp_path), "calls", "score") as made:
+    with Driver(SimpleNamespace(streams=tmp_path, unattended=3), "calls", "score") as made:
         yield made
 
 
@@ -83,3 +84,24 @@ def test_measuring_that_fails_is_printed_and_tried_again(running, capsys):
     running.measured_by(measure)
     until("it is measured", lambda: measured(running) == {"lag_records": 0})
     assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
+
+
+def test_a_driver_that_nothing_supervises_any_more_ends_and_says_so(running, monkeypatch):
+    """Its clock is its own: what the files' times say does not count."""
+    clock = iter([0, 1, 3.5, 6.4, 6.6])
+    monkeypatch.setattr(driver, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    running.folder.write_supervisor("attempt-1")
+    os.utime(running.folder.supervisor_file, (1, 1))
+    assert not running.wait(0)
+    assert not running.wait(0)
+    running.folder.look()
+    assert not running.wait(0)
+    assert not running.wait(0), "3 s, and no more"
+    assert running.wait(0)
+    assert beats(running)["last_error"] == "nothing has supervised this stream for 3 s, so it has ended"
+
+
+def test_a_driver_that_was_never_supervised_runs_on(running, monkeypatch):
+    monkeypatch.setattr(driver, "time", SimpleNamespace(monotonic=iter([0, 1e9]).__next__))
+    assert not running.wait(0)
+    assert not running.wait(0)
