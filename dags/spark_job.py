@@ -35,6 +35,7 @@ PLATFORM = (
     *("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", "SUNDIAL_LAKE", "SUNDIAL_STREAMS", "SUNDIAL_JARS"),
     *("SUNDIAL_KAFKA_USER", "SUNDIAL_KAFKA_CA", "SUNDIAL_SPARK_EVENTS", "SUNDIAL_UNATTENDED_SECONDS"),
 )
+KEPT_BACK = ("AIRFLOW_", "_AIRFLOW_", WEBHOOK)  # the beginnings of names that no driver gets: they hold Airflow's secrets
 
 
 def _application(job: str) -> str:
@@ -103,6 +104,17 @@ class SparkJob(SparkSubmitOperator):
         hook = super()._get_hook()
         process_lines = hook._process_spark_submit_log
         hook._process_spark_submit_log = lambda lines: process_lines(map(self._link_application, lines))
+        submit = hook.submit
+
+        def submit_without_airflows_settings(application: str) -> str | None:
+            # The provider gives the driver the whole environment of this process, which is the task's alone.
+            settings = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(KEPT_BACK)}
+            try:
+                return submit(application)
+            finally:
+                os.environ.update(settings)
+
+        hook.submit = submit_without_airflows_settings
         return hook
 
     def _link_application(self, line: str) -> str:
@@ -159,7 +171,6 @@ def stream_command(stream: str, of: str, conn_id: str = CONNECTION) -> list[str]
 
 
 def stream_environment() -> dict[str, str]:
-    """The environment for such a process. What holds Airflow's secrets and ours stays out of what outlives Airflow."""
-    kept_back = ("AIRFLOW_", "_AIRFLOW_", WEBHOOK)
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(kept_back)}
+    """The environment for such a process."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(KEPT_BACK)}
     return inherited | _env()

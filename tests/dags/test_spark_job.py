@@ -1,5 +1,7 @@
 """How jobs are submitted: by the connection's master, with the platform's settings, and failing in the driver's own words."""
 
+import contextlib
+import os
 import sys
 
 import pytest
@@ -82,6 +84,21 @@ def test_the_master_is_the_connections_alone(monkeypatch):
     queries = stream_command("queries", "rides")
     assert queries[:3] == command[:3]
     assert queries[-3:] == [str(REPO / "jobs" / "run_queries.py"), "--application", "rides"]
+
+
+def test_a_job_gets_no_secret_of_airflows(spark_submit, tmp_path, monkeypatch):
+    secrets = {"AIRFLOW__API_AUTH__JWT_SECRET": "hush", "_AIRFLOW_X": "hush", "SUNDIAL_ALERT_WEBHOOK": "https://hush"}
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    for fails, ends in ((0, contextlib.nullcontext()), (1, pytest.raises(AirflowException))):
+        spark_submit(f"open({str(tmp_path / 'said')!r}, 'w').write(str(os.environ)); sys.exit({fails})")
+        with ends:
+            spark_job("archive", "world-cup").execute({"ti": Task()})
+        said = (tmp_path / "said").read_text()
+        assert "PYTHONPATH" in said
+        assert "hush" not in said
+        assert "AIRFLOW" not in said
+        assert {name: os.environ[name] for name in secrets} == secrets, "the task itself still has them"
 
 
 def test_airflows_own_settings_stay_out_of_what_outlives_it(monkeypatch):
