@@ -12,7 +12,9 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from contracts.feeds import Feed, load_feeds
 from serving import data_docs, metrics, problems
+from serving.dependencies import FAILED
 from serving.events import closed_on_signal
+from serving.head_requests import HeadRequests
 from serving.routes import router
 from serving.security_headers import SecurityHeaders
 from serving.settings import Settings
@@ -46,10 +48,10 @@ def create_app(settings: Settings, feeds: dict[str, Feed] | None = None) -> Fast
     app.state.sundial = state
     problems.install(app)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts))
+    app.add_middleware(HeadRequests)
     app.add_middleware(SecurityHeaders)
-    app.include_router(router)
-    app.include_router(data_docs.router)
-    app.include_router(metrics.router)
+    for each in (router, data_docs.router, metrics.router):
+        app.include_router(each, responses=FAILED)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
     @app.get("/", include_in_schema=False)

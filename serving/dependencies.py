@@ -14,6 +14,7 @@ PROBLEM: dict[str, Any] = {
     "model": models.Problem,
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
+FAILED: Responses = {500: PROBLEM | {"description": "Serving itself is wrong; its log says why."}}
 INVALID: Responses = {422: PROBLEM | {"description": "A parameter is not valid."}}
 REFUSED: Responses = {404: PROBLEM | {"description": "No such feed or service."}, **INVALID}
 

@@ -7,6 +7,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from serving.security_headers import HEADERS
+
 log = logging.getLogger("serving")
 
 
@@ -35,15 +37,22 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException):
         remedy = "See /openapi.json for the paths and methods there are."
-        return _answer(
-            ProblemError(error.status_code, "http", str(error.detail), f"{request.method} {request.url.path}", remedy).body
-        )
+        detail = f"{request.method} {request.url.path}"
+        answer = _answer(ProblemError(error.status_code, "http", str(error.detail), detail, remedy).body)
+        for name, value in (error.headers or {}).items():
+            answer.headers[name] = f"{value}, HEAD" if (name, value) == ("Allow", "GET") else value
+        return answer
 
     @app.exception_handler(Exception)
     async def _unexpected(request: Request, error: Exception):
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
         detail = f"{type(error).__name__} while answering {request.url.path}"
-        return _answer(ProblemError(500, "unexpected", "This is our fault", detail, "See the log of serving for the cause.").body)
+        answer = _answer(
+            ProblemError(500, "unexpected", "This is our fault", detail, "See the log of serving for the cause.").body
+        )
+        # This handler alone is outside all middleware.
+        answer.headers.update(HEADERS | {"Cache-Control": "no-store"})
+        return answer
 
 
 def _answer(body: dict) -> JSONResponse:

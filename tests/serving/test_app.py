@@ -4,8 +4,11 @@ import os
 
 import pytest
 import uvicorn
+from fastapi.testclient import TestClient
 
+from serving.app import create_app
 from serving.settings import SettingsError
+from tests.serving.conftest import problem
 
 
 def test_the_page_and_the_api_run_nothing_from_elsewhere(client):
@@ -19,6 +22,42 @@ def test_the_page_and_the_api_run_nothing_from_elsewhere(client):
     page = client.get("/").text
     for inline in ("<script>", "style=", "onclick=", "http://", "https://"):
         assert inline not in page
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/health", "/metrics", "/static/app.js", "/api/feeds", "/api/feeds/nope", "/nope", "/openapi.json"]
+)
+def test_head_is_answered_as_get_is_without_the_body(client, path):
+    asked, got = client.head(path), client.get(path)
+    same = {name: value for name, value in got.headers.items() if name not in ("date", "content-length")}
+    assert (asked.status_code, asked.content) == (got.status_code, b"")
+    assert {name: value for name, value in asked.headers.items() if name != "content-length"} == same
+
+
+def test_head_of_the_events_ends_and_leaves_no_listener(client, feed):
+    answer = client.head(f"/api/events?feed={feed.name}")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+    assert client.app.state.sundial.events.listeners == 0
+
+
+@pytest.mark.parametrize("path", ["/health", "/api/feeds", "/static/app.js", "/"])
+def test_another_method_is_refused_with_those_that_there_are(client, path):
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        answer = client.request(method, path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_an_unexpected_error_is_a_problem_with_all_headers(offline, feed, monkeypatch):
+    app = create_app(offline, {feed.name: feed})
+    monkeypatch.setattr(app.state.sundial.live, "status", None)
+    client = TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
+    answer, well = client.get("/health"), client.get("/api/feeds/nope")
+    problem(answer, 500, "unexpected")
+    unlike = {"content-length", "date"}
+    assert {k: v for k, v in answer.headers.items() if k not in unlike} == {
+        k: v for k, v in well.headers.items() if k not in unlike
+    }
 
 
 def test_the_description_explains_every_path_and_field(client):
