@@ -64,6 +64,7 @@ class LiveConsumer:
         self._assigned: dict[tuple[str, int], str] = {}
         self._at_end: set[tuple[str, int]] = set()
         self._stop = threading.Event()
+        self._turned_at: float | None = None
         self._thread = threading.Thread(target=self._run, name="live", daemon=True)
         common: dict[str, Any] = {**kafka, "reconnect.backoff.max.ms": 2000, "logger": librdkafka_log}
         self._admin = AdminClient(common)
@@ -86,9 +87,15 @@ class LiveConsumer:
         self._stop.set()
         self._thread.join(timeout=10)
 
+    def silent_seconds(self) -> float:
+        """How long the thread has not come to its next turn: a turn takes half a second, unless the registry does not answer.
+        0 before its start and after its stop."""
+        return 0.0 if self._turned_at is None or self._stop.is_set() else time.monotonic() - self._turned_at
+
     def _run(self) -> None:
         discovered = float("-inf")
         while not self._stop.is_set():
+            self._turned_at = time.monotonic()
             try:
                 if time.monotonic() - discovered >= DISCOVER_SECONDS:
                     self._discover()
@@ -97,6 +104,9 @@ class LiveConsumer:
             except KafkaException as error:
                 self._broker_down(error.args[0].str())
                 discovered = time.monotonic()
+                self._stop.wait(0.5)
+            except Exception:
+                log.exception("a turn failed; trying again")
                 self._stop.wait(0.5)
         self._consumer.close()
 
@@ -178,6 +188,9 @@ class LiveConsumer:
             return self._keep(feed, record, self._decoded(message, record))
         except Undecodable as error:
             self._count(message, str(error))
+        except Exception as error:  # no record may end the thread, whatever is wrong with it or with us
+            log.exception("%s-%s-%s", message.topic(), message.partition(), message.offset())
+            self._count(message, f"{type(error).__name__}: {error}")
         finally:
             self.status.records += 1  # only now: who sees it counted finds it in memory
         return None

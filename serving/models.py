@@ -207,6 +207,7 @@ class StreamInfo(BaseModel):
 class KafkaHealth(BaseModel):
     state: Literal["connecting", "connected", "unreachable"]
     error: str | None
+    silent_seconds: Annotated[float, Field(description="Since the thread that follows Kafka last came to a turn.")]
     caught_up: Annotated[bool, Field(description="Whether every partition was once read to its end.")]
     missing_topics: Annotated[list[str], Field(description="Topics that do not exist yet.")]
     records: Annotated[int, Field(description="Records read since start.")]

@@ -143,6 +143,7 @@ export interface StreamInfo {
 export interface KafkaHealth {
   state: "connecting" | "connected" | "unreachable";
   error: string | null;
+  silent_seconds: number;
   caught_up: boolean;
   missing_topics: string[];
   records: number;

@@ -18,6 +18,8 @@ from serving.memory import Anomaly, Reading
 from serving.problems import ProblemError
 from serving.state import State
 
+SILENT = 60.0  # seconds without a turn of the thread that follows Kafka, after which it stands still
+
 router = APIRouter()
 
 
@@ -25,6 +27,9 @@ router = APIRouter()
 def health(state: CurrentState) -> models.Health:
     """Always 200 while the process answers; `status` and `remedies` say what is missing."""
     live, remedies = state.live.status, []
+    silent = state.live.silent_seconds()
+    if silent > SILENT and not live.registry_error:
+        remedies.append(f"Kafka has not been read for {silent:.0f} s: restart serving; its log says what the thread met.")
     if live.broker == "unreachable":
         remedies.append(f"Kafka at {state.settings.kafka} does not answer: start the brokers or correct SUNDIAL_KAFKA.")
     if live.registry_error:
@@ -36,6 +41,7 @@ def health(state: CurrentState) -> models.Health:
         kafka=models.KafkaHealth(
             state=live.broker,
             error=live.broker_error,
+            silent_seconds=round(silent, 1),
             caught_up=live.caught_up,
             missing_topics=live.missing_topics,
             records=live.records,

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 
 import fastavro
 import httpx
@@ -16,6 +17,7 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from contracts import avro
+from serving import routes
 from serving.state import State
 from tests.serving import world
 from tests.serving.conftest import served
@@ -124,6 +126,40 @@ def test_what_does_not_decode_is_counted_and_left_out(topics, serving):
     kafka = httpx.get(f"{serving.url}/health").json()["kafka"]
     assert kafka["undecodable"] == 6
     assert kafka["last_undecodable"].startswith(f"{serving.state.feeds.popitem()[0]}.scored-")
+
+
+def test_what_is_wrong_with_us_ends_neither_the_thread_nor_the_records_behind_it(topics, serving, monkeypatch):
+    put = serving.state.memory.put_reading
+
+    def fails_for_b(feed: str, service: str, reading) -> None:
+        if service == "b":
+            raise OverflowError("int too large to convert")
+        put(feed, service, reading)
+
+    monkeypatch.setattr(serving.state.memory, "put_reading", fails_for_b)
+    topics.send("scored", [world.scored(service, at(0), 5) for service in "abc"])
+    caught_up(serving, 3)
+    assert {each["name"] for each in serving.get("/services").json()} == {"a", "c"}
+    kafka = httpx.get(f"{serving.url}/health").json()["kafka"]
+    assert (kafka["undecodable"], kafka["last_undecodable"].partition(": ")[2]) == (1, "OverflowError: int too large to convert")
+
+
+def test_a_thread_that_stands_still_is_said_so_and_one_whose_turns_fail_is_not(topics, serving, monkeypatch):
+    live = serving.state.live
+    until("it is well", lambda: httpx.get(f"{serving.url}/health").json()["status"] == "ok")
+    goes_on, failures = threading.Event(), iter([ValueError("a turn that fails")])
+
+    def hangs() -> None:
+        if error := next(failures, None):
+            raise error
+        goes_on.wait(60)
+
+    monkeypatch.setattr(live, "_turn", hangs)
+    monkeypatch.setattr(routes, "SILENT", 2.0)
+    health = until("a standstill", lambda: (found := httpx.get(f"{serving.url}/health").json())["remedies"] and found)
+    assert (health["status"], health["kafka"]["silent_seconds"] > 2) == ("degraded", True)
+    assert health["remedies"][0].startswith("Kafka has not been read for ")
+    goes_on.set()
 
 
 def test_a_record_deleted_from_the_topic_is_forgotten(topics, serving):
