@@ -7,6 +7,7 @@ A stream is the `score` of a feed or the `queries` of an application. Its folder
     driver.json     who the driver is
     heartbeat.json  the state that the driver reports every second
     checkpoint/     Spark's checkpoints
+    scratch/        Spark's temporary files; removed at each launch, as a killed driver leaves them
     stop            a request: the driver ends at a batch boundary and removes the file
     launch.lock     locked from before a launch until the driver's JVM ends; its content describes the last launch
     driver.log      what the driver prints
@@ -18,6 +19,7 @@ import datetime as dt
 import fcntl
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -55,6 +57,7 @@ class StreamFolder:
         self.launch_lock = self.path / "launch.lock"
         self.log = self.path / "driver.log"
         self.checkpoint = self.path / "checkpoint"
+        self.scratch = self.path / "scratch"
         self.driver_file = self.path / "driver.json"
         self.heartbeat_file = self.path / "heartbeat.json"
         self._stop = self.path / "stop"
@@ -105,6 +108,9 @@ class StreamFolder:
 
     def request_stop(self) -> None:
         self._stop.touch()
+
+    def clear_scratch(self) -> None:
+        shutil.rmtree(self.scratch, ignore_errors=True)
 
     def clear_stop(self) -> None:
         self._stop.unlink(missing_ok=True)

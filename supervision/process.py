@@ -19,6 +19,7 @@ STOP_WAIT = 15.0  # seconds that a driver has to end its query at a batch bounda
 TERM_WAIT = 5.0  # seconds that it has after SIGTERM
 KILL_WAIT = 10.0  # seconds until the locks of a killed driver must be free
 LOOK_EVERY = 0.05
+LOCAL_DIRS = "SPARK_LOCAL_DIRS"  # where Spark puts its temporary files
 
 
 class AlreadyRunning(RuntimeError):
@@ -41,8 +42,9 @@ def launch(folder: StreamFolder, command: list[str], env: dict[str, str]) -> int
             if is_locked(folder.driver_lock):
                 raise AlreadyRunning(f"{folder.driver_lock} is locked by pid {folder.read_driver().get('pid')}")
             folder.clear_stop()  # it was meant for a driver that is gone
+            folder.clear_scratch()  # nor has anybody else a use for what it left
             folder.rotate_log()
-            return _start(folder, lock, command, env)
+            return _start(folder, lock, command, env | {LOCAL_DIRS: str(folder.scratch)})
     except Locked:
         raise AlreadyRunning(f"{folder.launch_lock} is locked by pid {folder.read_launch().pid}") from None
 

@@ -39,6 +39,22 @@ def test_the_launch_says_where_the_drivers_output_begins(streams):
     assert "of the driver before" not in folder.log_tail()
 
 
+def test_temporary_files_are_the_streams_own_and_those_of_a_driver_that_is_gone_go_at_the_next_launch(streams):
+    folder = StreamFolder(streams / STREAM)
+    left = folder.scratch / "blockmgr-1" / "00"
+    left.mkdir(parents=True)
+    (left / "shuffle_0_0_0.data").write_bytes(b"left")
+    launched(streams)
+    assert not left.exists()
+    [pid] = starts(streams)
+    assert psutil.Process(pid).environ()["SPARK_LOCAL_DIRS"] == str(folder.scratch)
+    here = folder.scratch / "blockmgr-2"
+    here.mkdir(parents=True)
+    with pytest.raises(AlreadyRunning):
+        launch(folder, COMMAND, environment(streams))
+    assert here.exists(), "a driver that lives keeps its files"
+
+
 def test_no_second_driver_is_launched_beside_the_first(streams):
     folder = launched(streams)
     with pytest.raises(AlreadyRunning, match=rf"launch\.lock is locked by pid {folder.read_launch().pid}"):
