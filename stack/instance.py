@@ -1,9 +1,11 @@
 """One embedded stack on this machine: its folder, its ports, its generated secrets, and the environment of its processes."""
 
 import contextlib
+import fnmatch
 import json
 import os
 import secrets
+import shutil
 import socket
 import sys
 from collections.abc import Iterator
@@ -59,6 +61,13 @@ def port_names(brokers: int) -> tuple[str, ...]:
     return PORTS + tuple(numbered(name, broker) for broker in range(2, brokers + 1) for name in ("kafka", "controller"))
 
 
+# What a stack's folder holds: the parts' folders, what they share, and what a JVM leaves behind that crashed in it.
+OWN = (
+    *("airflow", "connect", "kafka", "kafka-[0-9]*", "lake", "logs", "registry", "run", "streams"),
+    *("history.*.json", "hs_err_pid*.log", "lock", "ports.json", "secrets.json"),
+)
+
+
 def write_private(file: Path, text: str) -> None:
     """Write a file that only its owner can read."""
     file.touch(mode=0o600)
@@ -91,7 +100,13 @@ class Instance:
         return (self.path / "ports.json").exists()
 
     def make(self, base: int | None = None, brokers: int | None = None) -> "Instance":
-        """Create the folder, its ports (`base` 0: any free ones) and its secrets; what exists is kept. One broker by default."""
+        """Create the folder, its ports (`base` 0: any free ones) and its secrets; what exists is kept. One broker by default.
+
+        Raises StackError for a folder that holds other files: a stack's folder is private to it, and `clean` deletes it.
+        """
+        if not self.exists() and (others := self.others()):
+            what = f"{self.path} is no stack's folder: it holds {', '.join(others[:3])}{', …' if len(others) > 3 else ''}"
+            raise StackError(what, remedy="name an empty folder, or one that is not there, with --home")
         for folder in (self.path, self.logs, self.runs, self.streams, self.lake):
             folder.mkdir(parents=True, exist_ok=True)
         self.path.chmod(0o700)
@@ -103,6 +118,24 @@ class Instance:
             self._choose_ports(DEFAULT_BASE if base is None else base, port_names(has or brokers or 1))
         self._make_secrets()
         return self
+
+    def others(self) -> list[str]:
+        """Names in the folder that no stack gives, sorted."""
+        there = (each.name for each in self.path.iterdir()) if self.path.is_dir() else ()
+        return sorted(name for name in there if not any(fnmatch.fnmatchcase(name, own) for own in OWN))
+
+    def delete(self) -> None:
+        """Delete what the stack made, and its folder, unless that holds other files."""
+        others = self.others()
+        for each in self.path.iterdir():
+            if each.name in others:
+                continue
+            if each.is_dir() and not each.is_symlink():
+                shutil.rmtree(each)
+            else:
+                each.unlink()
+        if not others:
+            self.path.rmdir()
 
     def _choose_ports(self, base: int, names: tuple[str, ...]) -> None:
         if base and not 1024 <= base <= 65535 - len(names):

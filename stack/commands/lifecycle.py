@@ -1,6 +1,5 @@
 """`sundial up`, `sundial down`, `sundial clean`: a stack as a whole."""
 
-import shutil
 from typing import Annotated
 
 import typer
@@ -56,5 +55,8 @@ def clean(context: typer.Context) -> None:
             console.print(f"No stack in {instance.path}.")
             return
         lifecycle.down(instance, progress())
-        shutil.rmtree(instance.path)
-    console.print(f"Deleted {instance.path}.")
+        instance.delete()
+    if others := instance.others():
+        console.print(f"Deleted the stack in {instance.path}. Kept what is not its own: {', '.join(others)}.", soft_wrap=True)
+    else:
+        console.print(f"Deleted {instance.path}.", soft_wrap=True)

@@ -87,6 +87,34 @@ def test_clean_deletes_the_data(sundial, tmp_path):
     assert not (tmp_path / "home").exists()
 
 
+def test_clean_keeps_what_is_not_the_stacks_own_and_what_it_points_at(sundial, tmp_path):
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    Instance(home).make(base=0)
+    (home / "thesis.txt").write_text("mine")
+    elsewhere.mkdir()
+    (elsewhere / "table").write_text("on another disk")
+    (home / "lake").rmdir()
+    (home / "lake").symlink_to(elsewhere)
+    code, output, _ = sundial("clean")
+    assert (code, [each.name for each in home.iterdir()]) == (0, ["thesis.txt"])
+    assert "Kept what is not its own: thesis.txt." in output
+    assert (elsewhere / "table").exists()
+    assert "No stack in" in sundial("clean")[1]
+    assert (home / "thesis.txt").read_text() == "mine"
+
+
+def test_a_folder_with_other_files_is_not_taken_for_a_stack(sundial, tmp_path):
+    home = tmp_path / "home"
+    home.mkdir(mode=0o755)
+    for name in "abcd":
+        (home / name).write_text("mine")
+    code, _, errors = sundial("up", "--only-kafka")
+    assert code == 1
+    assert "is no stack's folder: it holds a, b, c, …" in " ".join(errors.split())
+    assert "--home" in errors
+    assert (home.stat().st_mode & 0o777, sorted(each.name for each in home.iterdir())) == (0o755, list("abcd"))
+
+
 def test_an_impossible_port_base_is_refused(sundial):
     code, _, errors = sundial("up", "--port-base", "70000")
     assert code == 1
