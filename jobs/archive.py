@@ -29,7 +29,7 @@ def main(platform: Platform) -> None:
     )
     options = arguments.parse_args()
     feed: Feed = options.feed
-    table = tables.history(platform, feed)
+    table = history_table.opened(platform, feed)
     available, declaration = kafka.available(platform, feed.topic), f"schemas/feeds/{feed.name}.yaml"
     todo = offset_ledger.steps(
         offset_ledger.pending(available, offset_ledger.archived(table), feed.topic, declaration), options.step
@@ -62,7 +62,7 @@ def _archive(
         bad.select(*dead_letters.letter(feed.topic)).write.format("kafka").options(**kafka.producer_options(platform)).save()
     note, once = offset_ledger.commit_of(table, feed.topic, step)
     readings = placed(read.where(~wrong), feed.timezone, feed.interval_seconds)
-    merged = history_table.merge(session, table, readings, {"run_id": run_id} | note, **once)
+    merged = history_table.merge(session, table, readings, {"run_id": run_id} | history_table.placed_by(feed) | note, **once)
     read.unpersist()
     print(
         f"history/{feed.table}: version {table.version()}, {merged}; {refused:,} records to {feed.dead_letter_topic}", flush=True

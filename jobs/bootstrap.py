@@ -9,7 +9,7 @@ from argparse import Namespace
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from jobs.backends import history_table, settings, spark, tables
+from jobs.backends import history_table, settings, spark
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.formats import capture_files, capture_mistakes
@@ -21,7 +21,7 @@ from jobs.transforms.history_rows import placed
 def main(platform: Platform) -> None:
     options = _options()
     feed, path, capture_options = options.feed, options.path, options.capture
-    table = tables.history(platform, feed)
+    table = history_table.opened(platform, feed)
     session = spark.session(f"bootstrap {feed.name}", platform)
     mistakes = _wrong_options(options)
     try:
@@ -48,7 +48,7 @@ def main(platform: Platform) -> None:
         raise JobError("\n- ".join([f"{path}: nothing was loaded into history/{feed.table}, as", *mistakes]))
     repeats = f", {counts.rows - count:,} of them repeats" if counts.rows > count else ""
     print(f"{counts.rows:,} rows{repeats}, of {services:,} services, dates {first} to {last}", flush=True)
-    history_table.merge(session, table, arrived, {"run_id": options.run_id, "bootstrap": path})
+    history_table.merge(session, table, arrived, {"run_id": options.run_id, "bootstrap": path} | history_table.placed_by(feed))
     readings.unpersist()
     print(f"history/{feed.table}: version {table.version()}", flush=True)
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from contracts.baseline_log import changed_day_types
 from contracts.feeds import Feed
-from jobs.backends import history_runs, settings, spark, tables
+from jobs.backends import history_runs, history_table, settings, spark, tables
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.transforms import baseline, calendar, growth
@@ -33,7 +33,7 @@ def main(platform: Platform) -> None:
     options = arguments.parse_args()
     feed: Feed = options.feed
     as_of = options.as_of or dt.datetime.now(feed.zone).date()
-    history, table = tables.history(platform, feed), tables.candidate(platform, feed)
+    history, table = history_table.opened(platform, feed), tables.candidate(platform, feed)
     version, before = history.version(), table.version()
     if version < 0:
         raise JobError(f"history/{feed.table} does not exist; archive the feed first (jobs/archive.py --feed {feed.name})")

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from contracts import avro
 from contracts.feeds import Feed
-from jobs.backends import history_table, kafka, offset_ledger, settings, spark, tables
+from jobs.backends import history_table, kafka, offset_ledger, settings, spark
 from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
@@ -29,7 +29,7 @@ def main(platform: Platform) -> None:
     arguments.add_argument("--reason", default="", type=settings.line, help="why; kept in the table's history")
     options = arguments.parse_args()
     feed: Feed = options.feed
-    table, dates = tables.history(platform, feed), days(options.first, options.last)
+    table, dates = history_table.opened(platform, feed), days(options.first, options.last)
     reached = offset_ledger.archived(table)
     if not reached:
         raise JobError(f"history/{feed.table} was never archived; run jobs/archive.py --feed {feed.name} first")
@@ -46,7 +46,7 @@ def main(platform: Platform) -> None:
     read = placed(decoded.where(F.col("Error").isNull()), feed.timezone, feed.interval_seconds).where(inside)
     rows = table.read(session).where(inside & ~there).unionByName(read)
     note = {"run_id": options.run_id, "repaired": [str(dates[0]), str(dates[-1])], "reason": options.reason}
-    history_table.write(session, table, rows.cache(), dates, note)
+    history_table.write(session, table, rows.cache(), dates, note | history_table.placed_by(feed))
     print(f"history/{feed.table}: version {table.version()}, {rows.count():,} readings of {dates[0]} to {dates[-1]}", flush=True)
 
 

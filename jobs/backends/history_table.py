@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from contracts.feeds import Feed
 from jobs.backends import tables
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
 from jobs.transforms import history_rows
 
 ROWS_PER_FILE = 4_000_000
@@ -25,6 +28,26 @@ class Merged:
         span = f" of {dates[0]} to {dates[-1]}" if dates else ""
         late = f", late ones of {', '.join(map(str, self.late))}" if self.late else ""
         return f"{sum(self.rows.values()):,} records{span}{late}"
+
+
+def opened(platform: Platform, feed: Feed) -> tables.Table:
+    """The feed's table. Raises JobError where its rows were placed by another interval or time zone than the feed declares now:
+    slots of both would be mixed."""
+    table = tables.history(platform, feed)
+    newest, declared = table.newest_commit_with("placed_by"), placed_by(feed)["placed_by"]
+    if newest and newest.note["placed_by"] != declared:
+        was = newest.note["placed_by"]
+        differ = "; ".join(f"{name} was {was[name]} and is {declared[name]}" for name in was if was[name] != declared[name])
+        raise JobError(
+            f"history/{feed.table} was made with another interval or time zone: {differ}; take the change back in "
+            f"schemas/feeds/{feed.name}.yaml, or declare a feed of another name and load its past with bootstrap_feed"
+        )
+    return table
+
+
+def placed_by(feed: Feed) -> dict[str, dict[str, int | str]]:
+    """For the note of each commit that adds rows: what decides the date and the slot of a reading."""
+    return {"placed_by": {"interval_seconds": feed.interval_seconds, "timezone": feed.timezone}}
 
 
 def merge(session: SparkSession, table: tables.Table, arrived: DataFrame, note: dict, **options: str) -> Merged:

@@ -4,11 +4,13 @@ import datetime as dt
 
 import pytest
 
-from jobs import archive, repair_history
+from jobs import archive, build_baseline, repair_history
 from jobs.backends import history_table, offset_ledger, tables
 from jobs.errors import JobError
 from tests.jobs.readings import NOON, kept, produce
 from tests.support.topics import consume
+
+FRIDAY = ("--from", "2026-11-20", "--to", "2026-11-20")
 
 
 def dead_letters(broker, feed) -> list[tuple[bytes, dict]]:
@@ -47,6 +49,31 @@ def test_a_correction_replaces_and_a_late_reading_lands_in_its_own_date(spark, r
     produce(broker, feed, ("www", NOON, 9), ("www", late, 1))
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
     assert kept(spark, live_platform, feed) == [("www", late, 1, dt.date(2025, 10, 16)), ("www", NOON, 9, dt.date(2026, 11, 20))]
+
+
+@pytest.mark.parametrize(
+    ("change", "differs"),
+    [
+        ({"interval_seconds": 20}, "interval_seconds was 10 and is 20"),
+        ({"timezone": "Europe/Paris"}, "timezone was America/New_York and is Europe/Paris"),
+    ],
+)
+def test_a_changed_interval_or_zone_is_refused_and_nothing_is_lost(
+    run_job, live_platform, broker, feed, monkeypatch, change, differs
+):
+    produce(broker, feed, ("www", NOON, 7))
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
+    version = tables.history(live_platform, feed).version()
+    produce(broker, feed, ("www", b"garbage", 0), ("www", NOON + dt.timedelta(seconds=10), 8))
+    with monkeypatch.context() as patch:
+        patch.setattr("jobs.backends.settings.load_feed", lambda name: feed.model_copy(update=change))
+        for job, options in ((archive, ()), (repair_history, FRIDAY), (build_baseline, ())):
+            with pytest.raises(JobError, match=f"was made with another interval or time zone: {differs}; take the change back"):
+                run_job(job, live_platform, "--run-id", "run-2", "--feed", feed.name, *options)
+    assert (tables.history(live_platform, feed).version(), dead_letters(broker, feed)) == (version, [])
+    run_job(archive, live_platform, "--run-id", "run-3", "--feed", feed.name)
+    assert "offsets" in tables.history(live_platform, feed).commits()[0].note
+    assert len(dead_letters(broker, feed)) == 1
 
 
 @pytest.mark.full
