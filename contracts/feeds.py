@@ -92,8 +92,8 @@ class Feed(Declaration):
     holidays: Holidays | None = None
     partitions: Annotated[int, Field(ge=1, le=512)] = 2
     retention_days: Annotated[int, Field(ge=1)] = 45  # of the topic
-    most_ahead: Duration = "14 days"  # of the broker's clock that a reading's time may be; a record beyond is no reading
-    most_behind: Duration | None = None  # likewise, behind it; null: history_days, as older readings are not kept
+    most_ahead: Duration = "14 days"  # how far a reading's time may be ahead of the broker's clock; beyond, a dead letter
+    most_behind: Duration | None = None  # how far it may be behind that clock; null: history_days
     longest_service: Annotated[int, Field(ge=1, le=1024)] = 256  # bytes of a service's name; a longer one is no reading
     history_days: Annotated[int, Field(ge=60)] = 400  # of history/<table>; every baseline needs the last nine weeks at most
     growth: bool = False  # whether what is expected follows the weekly growth of the last four weeks

@@ -41,8 +41,8 @@ class Input(Declared):
     key: Key | None = None
     time: Literal["event", "broker", "processing"] = "broker"  # what RowTime is: `timestamp`, Kafka's own, or the batch's clock
     timestamp: Expression | None = None  # of event time: Spark SQL over the columns that gives a TIMESTAMP
-    most_ahead: Duration = "1 hour"  # of the broker's clock that an event's time may be; a record beyond is dead-lettered, as it
-    most_behind: Duration = "36500 days"  # would end the windows and joins of all others; and likewise, behind that clock
+    most_ahead: Duration = "1 hour"  # how far an event's time may be ahead of the broker's clock; beyond, a dead letter
+    most_behind: Duration = "36500 days"  # how far it may be behind that clock
     valid: Expression | None = None  # Spark SQL condition over the columns; a record for which it is not true is dead-lettered
     lateness: Duration | None = None  # how far behind the newest RowTime seen a row may be and still count; null: no watermark
     begin: Literal["earliest", "latest"] = "earliest"  # where a query that was never run begins: with all there is, or what comes

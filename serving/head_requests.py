@@ -4,7 +4,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class HeadRequests:
-    """Asks the app for the GET, and leaves the body out. A stream without an end is told that its listener has left."""
+    """Handles HEAD as GET and drops the body. An endless stream gets a disconnect at once, so it ends."""
 
     def __init__(self, app: ASGIApp):
         self._app = app

@@ -189,7 +189,8 @@ class LiveConsumer:
         except Undecodable as error:
             self._count(message, str(error))
         except Exception as error:  # no record may end the thread, whatever is wrong with it or with us
-            log.exception("%s-%s-%s", message.topic(), message.partition(), message.offset())
+            if self.status.undecodable < 10:
+                log.exception("%s-%s-%s", message.topic(), message.partition(), message.offset())
             self._count(message, f"{type(error).__name__}: {error}")
         finally:
             self.status.records += 1  # only now: who sees it counted finds it in memory

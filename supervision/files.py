@@ -12,7 +12,7 @@ A stream is the `score` of a feed or the `queries` of an application. Its folder
     launch.lock     locked from before a launch until the driver's JVM ends; its content describes the last launch
     driver.log      what the driver prints
     supervisor      the id of the task attempt in charge; its modification time is when that last looked at the stream
-    given-up        restarting has not helped, and no driver has run well since; its content says whether people were told
+    given-up        restarting has not helped, and no driver has run well since; contains `told` once the alert was sent
 """
 
 import datetime as dt

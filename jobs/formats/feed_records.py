@@ -23,7 +23,7 @@ def decode(records: DataFrame, feed: Feed, writers: Writers) -> DataFrame:
     )
     return taken.withColumn("_reading", wire.decode("Bytes", feed.record, writers)).select(
         F.col("Key").cast("string").alias("ServiceName"),
-        # Arithmetic with a time at the end of all times overflows, so nobody gets one.
+        # Arithmetic on an extreme time overflows, so a time beyond the bounds is null.
         F.when(time_bounds.within(*_bounds(feed)), F.col("_reading")[feed.time]).alias("Timestamp"),
         F.col("_reading")[feed.value].alias("Value"),
         "KafkaPartition",

@@ -17,9 +17,9 @@ def within(time: Column, taken_at: Column, ahead: Duration, behind: Duration) ->
 
 def reason(name: str, time: Column, taken_at: Column, ahead: Duration, behind: Duration) -> Column:
     """Why the time `name` is not within the bounds; null where it is."""
-    told = F.concat(F.lit(f"{name} "), time.cast("string"))
-    too_early = F.concat(told, F.lit(f" is more than {behind} behind the broker's clock (most_behind)"))
-    too_late = F.concat(told, F.lit(f" is more than {ahead} ahead of the broker's clock (most_ahead)"))
+    shown = F.concat(F.lit(f"{name} "), time.cast("string"))
+    too_early = F.concat(shown, F.lit(f" is more than {behind} behind the broker's clock (most_behind)"))
+    too_late = F.concat(shown, F.lit(f" is more than {ahead} ahead of the broker's clock (most_ahead)"))
     return F.when(time > taken_at + _interval(ahead), too_late).when(time < taken_at - _interval(behind), too_early)
 
 

@@ -92,7 +92,7 @@ class Driver:
         return self._stopping.wait(seconds)
 
     def _unattended(self) -> bool:
-        """Whether nobody looks after this stream any more. A driver that no supervision ever looked at was started by hand."""
+        """Whether the supervision has stopped looking at this stream. A driver that was started by hand has no supervision."""
         mark, at = self.folder.look_mark(), time.monotonic()  # not the file's time: a clock may be set
         if self._looked is None or mark != self._looked[0]:
             self._looked = mark, at

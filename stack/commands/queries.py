@@ -20,9 +20,8 @@ def list_(context: typer.Context) -> None:
     """Every declared query, its application and how that is, what it reads, writes and promises."""
     with failures_reported():
         table = Table("query", "application", "state", "reads", "writes", "delivery", box=None)
-        declared, by_query = load_queries(), streams.of_queries()
-        for name, query in declared.items():
-            state = by_query[name].state(context.obj)
+        for name, query in load_queries().items():
+            state = Stream(query.application, "queries").state(context.obj)
             table.add_row(name, query.application, state, _reads(query), _writes(query), query.delivery)
         console.print(table, soft_wrap=True)
 

@@ -19,8 +19,10 @@ def list_(context: typer.Context) -> None:
     """Every declared feed, how its stream is, and what it measures."""
     with failures_reported():
         table = Table("feed", "state", "every", "description", box=None)
-        for stream, feed in zip(streams.of_feeds(), load_feeds().values(), strict=True):
-            table.add_row(feed.name, stream.state(context.obj), f"{feed.interval_seconds} s", feed.description)
+        for feed in load_feeds().values():
+            table.add_row(
+                feed.name, Stream(feed.name, "score").state(context.obj), f"{feed.interval_seconds} s", feed.description
+            )
         console.print(table, soft_wrap=True)
 
 

@@ -2,12 +2,12 @@
 declared queries."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from contracts.feeds import load_feed, load_feeds
-from contracts.queries import load_application, load_queries
+from contracts.feeds import load_feed
+from contracts.queries import load_application
 from stack.errors import StackError, first_line, tail
 from stack.instance import Instance
 from stack.parts.airflow_api import AirflowApi
@@ -83,16 +83,6 @@ def stop(instance: Instance, stream: Stream, say: Say) -> None:
     if stream.status(instance).alive:
         say(f"{stream.dag} is off; its driver ends")
         _await(instance, stream, "stopped", STOP_WITHIN, f"kill pid {stream.status(instance).pid}")
-
-
-def of_feeds() -> Iterable[Stream]:
-    """One for each declared feed."""
-    return (Stream(feed, "score") for feed in load_feeds())
-
-
-def of_queries() -> dict[str, Stream]:
-    """By declared query, the stream that runs it."""
-    return {name: Stream(query.application, "queries") for name, query in load_queries().items()}
 
 
 def _await(
