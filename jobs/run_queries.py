@@ -12,7 +12,7 @@ Rows that come later than an input's lateness are left out by Spark where it has
 import time
 
 from contracts.queries import load_application
-from jobs.backends import settings, spark
+from jobs.backends import kafka, settings, spark
 from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
 from jobs.streams.checkpoint import Checkpoint
@@ -29,10 +29,11 @@ def main(platform: Platform) -> None:
         session = spark.session(driver.name, platform)
         driver.runs_as(session.sparkContext.applicationId)
         registry = Registry(platform)
-        declared = load_application(options.application, options.queries).values()
+        declared = list(load_application(options.application, options.queries).values())
         checkpoints = driver.folder.checkpoint
         running = [RunningQuery(session, platform, registry, each, Checkpoint(checkpoints / each.name)) for each in declared]
-        driver.measured_by(lambda: _together([each.measured() for each in running]))
+        ends = kafka.Ends(platform, sorted({each.topic for query in declared for each in query.inputs.values()}))
+        driver.measured_by(lambda: _measured(ends, running))
         try:
             for each in running:
                 each.start()
@@ -55,9 +56,11 @@ def _watch(driver: Driver, running: list[RunningQuery]) -> None:
         driver.report(state=state, queries={each.name: each.figures() for each in running})
 
 
-def _together(measured: list[dict]) -> dict:
-    """The health of an application, for its heartbeat: the worst lag of its queries, and the sum of what came in."""
-    known = [each for each in measured if each]
+def _measured(ends: kafka.Ends, running: list[RunningQuery]) -> dict:
+    """The health of an application, for its heartbeat: the worst lag of its queries, and the sum of what came in. The broker is
+    asked once for all of them. Raises JobError if it is silent."""
+    now = ends.now()
+    known = [figures for each in running if (figures := each.measured(now))]
     if not known:
         return {}
     worst = ("lag_records", "lag_seconds", "stalled_seconds")

@@ -4,8 +4,8 @@ A stream is the `score` of a feed or the `queries` of an application. Its folder
 
     driver.lock     locked by the driver while it lives. This lock, and no pid, says whether a driver lives, on every machine that
                     shares the folder
-    driver.json     who the driver is
-    heartbeat.json  the state that the driver reports every second
+    driver.json     who the driver is; removed at each launch
+    heartbeat.json  the state that the driver reports every second; removed at each launch
     checkpoint/     Spark's checkpoints
     scratch/        Spark's temporary files; removed at each launch, as a killed driver leaves them
     stop            a request: the driver ends at a batch boundary and removes the file
@@ -78,12 +78,6 @@ class StreamFolder:
     def write_driver(self, driver: Mapping[str, Any]) -> None:
         _write_json(self.driver_file, driver)
 
-    def driver_written_at(self) -> float:
-        """Epoch seconds; 0 without a driver.json."""
-        with suppress(FileNotFoundError):
-            return self.driver_file.stat().st_mtime
-        return 0.0
-
     def read_heartbeat(self) -> dict[str, Any]:
         return read_json(self.heartbeat_file)
 
@@ -91,12 +85,16 @@ class StreamFolder:
         _write_json(self.heartbeat_file, heartbeat)
 
     def heartbeat_mark(self) -> int:
-        """A number that changes with every heartbeat; 0 before the first heartbeat since the last launch."""
+        """A number that changes with every heartbeat; 0 before a driver's first one."""
         with suppress(FileNotFoundError):
-            written = self.heartbeat_file.stat()
-            if written.st_mtime >= self.read_launch().at:
-                return written.st_mtime_ns
+            return self.heartbeat_file.stat().st_mtime_ns
         return 0
+
+    def clear_reports(self) -> None:
+        """Remove what the last driver said of itself. So nobody compares times to tell it from what the next driver says: a clock
+        may be set back."""
+        self.heartbeat_file.unlink(missing_ok=True)
+        self.driver_file.unlink(missing_ok=True)
 
     def read_launch(self) -> LaunchRecord:
         """The last launch; empty where there was none."""

@@ -31,8 +31,7 @@ def is_gone(folder: StreamFolder) -> bool:
     pid, last = folder.read_driver().get("pid"), folder.read_launch()
     if not is_locked(folder.launch_lock):
         return not is_locked(folder.driver_lock) or (last.pid is not None and _group(pid) == last.pid)
-    written = folder.driver_written_at()
-    return written > 0 and written >= last.at and _group(pid) is None
+    return pid is not None and _group(pid) is None
 
 
 def launch(folder: StreamFolder, command: list[str], env: dict[str, str]) -> int:
@@ -43,6 +42,7 @@ def launch(folder: StreamFolder, command: list[str], env: dict[str, str]) -> int
                 raise AlreadyRunning(f"{folder.driver_lock} is locked by pid {folder.read_driver().get('pid')}")
             folder.clear_stop()  # it was meant for a driver that is gone
             folder.clear_scratch()  # nor has anybody else a use for what it left
+            folder.clear_reports()
             folder.rotate_log()
             return _start(folder, lock, command, env | {LOCAL_DIRS: str(folder.scratch)})
     except Locked:

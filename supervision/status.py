@@ -51,9 +51,7 @@ class StreamStatus:
 
 def read_status(folder: StreamFolder, now: dt.datetime | None = None) -> StreamStatus:
     driver, heartbeat, alive = folder.read_driver(), folder.read_heartbeat(), is_locked(folder.driver_lock)
-    started, beat = parse_time(driver.get("started_at")), parse_time(heartbeat.get("at"))
-    if started and beat and beat < started:
-        heartbeat, beat = {}, None  # the driver before this one wrote it
+    beat = parse_time(heartbeat.get("at"))
     age = max(((now or dt.datetime.now(dt.UTC)) - beat).total_seconds(), 0.0) if beat else None
     state, problem = _alive(folder, driver, heartbeat, age) if alive else _ended(folder, driver, heartbeat)
     return StreamStatus(folder, alive, driver, heartbeat, age, state, problem)

@@ -51,6 +51,7 @@ class Driver:
             other = self.folder.read_driver().get("pid")
             print(f"ERROR {self.name} runs already, in process {other}", file=sys.stderr, flush=True)
             sys.exit(ALREADY_RUNNING)
+        self.folder.clear_reports()  # this driver may have been started by hand
         self.folder.write_driver(self._who | {"pid": os.getpid(), "started_at": now(), "spark_application": None})
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stopping.set())

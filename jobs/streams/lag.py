@@ -92,19 +92,20 @@ class Backlog:
 class BatchesBacklog:
     """The backlog of a query in micro-batches, by the offsets of the last batch that it committed. Not for threads to share."""
 
-    def __init__(self, platform: Platform, topics: Iterable[str], checkpoint: Checkpoint):
-        self._ends = kafka.Ends(platform, sorted(topics))
-        self._checkpoint = checkpoint
+    def __init__(self, topics: Iterable[str], checkpoint: Checkpoint):
+        self._topics, self._checkpoint = frozenset(topics), checkpoint
         self._behind = Behind()
         self._first: int | None = None
 
-    def measure(self) -> dict:
+    def measure(self, ends: dict[str, int]) -> dict:
         """See `Behind.measured`, without the dead letters, which such a query does not count; empty while it has not fixed where
-        it begins. Raises JobError if the broker is silent."""
+        it begins. ends: of the query's topics at least, as `kafka.Ends` gives them."""
         done = self._checkpoint.committed()
         if done is None:
             return {}
         if self._first is None:
             self._first = done
-        figures = self._behind.measured(time.monotonic(), sum(self._ends.now().values()) - self._first, done - self._first, 0)
+        figures = self._behind.measured(
+            time.monotonic(), sum(ends[topic] for topic in self._topics) - self._first, done - self._first, 0
+        )
         return {name: figure for name, figure in figures.items() if not name.startswith("dead_letters")}

@@ -1,7 +1,6 @@
 """One declared query as a micro-batch query of a Spark driver: planned, watched, planned again with a new schema, stopped."""
 
 import time
-from contextlib import suppress
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
@@ -34,7 +33,7 @@ class RunningQuery:
         self._started_at, self._seen, self._late = now(), -1, 0
         self._query: StreamingQuery | None = None
         self._transactions: Transactions | None = None  # of a query that is delivered exactly once
-        self._backlog = BatchesBacklog(platform, {each.topic for each in query.inputs.values()}, self._checkpoint)
+        self._backlog = BatchesBacklog({each.topic for each in query.inputs.values()}, self._checkpoint)
         self._health: dict = {}
 
     def start(self) -> None:
@@ -84,10 +83,9 @@ class RunningQuery:
             **self._health,
         }
 
-    def measured(self) -> dict:
-        """How far it is behind its topics, see `BatchesBacklog.measure`; what was measured before while the broker is silent."""
-        with suppress(JobError):
-            self._health = self._backlog.measure()
+    def measured(self, ends: dict[str, int]) -> dict:
+        """How far it is behind its topics, see `BatchesBacklog.measure`; also for the figures of the heartbeats that follow."""
+        self._health = self._backlog.measure(ends)
         return self._health
 
     def stop(self, deadline: float) -> None:

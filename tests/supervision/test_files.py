@@ -72,7 +72,7 @@ def test_no_other_module_spells_these_names():
 
 def test_what_is_written_is_read_and_what_is_not_there_is_empty(folder):
     assert (folder.read_driver(), folder.read_heartbeat(), folder.read_launch()) == ({}, {}, LaunchRecord())
-    assert (folder.read_supervisor(), folder.stop_requested(), folder.driver_written_at()) == ("", False, 0.0)
+    assert (folder.read_supervisor(), folder.stop_requested()) == ("", False)
     folder.write_driver({"pid": 7})
     folder.write_heartbeat({"state": "running"})
     folder.write_supervisor("attempt-1")
@@ -83,7 +83,6 @@ def test_what_is_written_is_read_and_what_is_not_there_is_empty(folder):
     assert (folder.read_driver(), folder.read_heartbeat()) == ({"pid": 7}, {"state": "running"})
     assert folder.read_launch() == LaunchRecord(1, 2.0, 3), "nothing of the longer record before is left"
     assert (folder.read_supervisor(), folder.stop_requested()) == ("attempt-1", True)
-    assert folder.driver_written_at() == folder.driver_file.stat().st_mtime
     folder.clear_stop()
     folder.clear_stop()
     assert not folder.stop_requested()
@@ -141,17 +140,17 @@ def test_that_a_stream_was_given_up_is_told_until_that_is_cleared(folder):
     assert (folder.is_told(), folder.is_given_up()) == (False, False)
 
 
-def test_each_heartbeat_has_another_mark_and_one_before_the_last_launch_has_none(folder):
+def test_each_heartbeat_has_another_mark_until_reports_are_cleared(folder):
+    folder.clear_reports()
     assert folder.heartbeat_mark() == 0
+    folder.write_driver({"pid": 7})
     folder.write_heartbeat({"state": "running"})
     first = folder.heartbeat_mark()
     os.utime(folder.heartbeat_file, ns=(first + 1, first + 1))
     assert first > 0
     assert folder.heartbeat_mark() == first + 1
-    with locked(folder.launch_lock) as lock:
-        write_launch(lock, LaunchRecord(1, first / 1e9 + 60))
-    assert folder.heartbeat_mark() == 0
-    assert folder.read_heartbeat() == {"state": "running"}
+    folder.clear_reports()
+    assert (folder.heartbeat_mark(), folder.read_heartbeat(), folder.read_driver()) == (0, {}, {})
 
 
 def test_the_end_of_the_log_is_bounded_and_of_the_last_launch_only(folder):

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,6 +54,25 @@ def test_temporary_files_are_the_streams_own_and_those_of_a_driver_that_is_gone_
     with pytest.raises(AlreadyRunning):
         launch(folder, COMMAND, environment(streams))
     assert here.exists(), "a driver that lives keeps its files"
+
+
+def test_what_the_last_driver_reported_is_gone_at_the_next_launch(folder, streams):
+    folder.write_driver({"pid": 1})
+    folder.write_heartbeat({"state": "running"})
+    behave(streams, "mute")
+    launch(folder, COMMAND, environment(streams))
+    until("its driver", lambda: folder.read_driver().get("pid") == (starts(streams) or [None])[0])
+    assert (folder.heartbeat_mark(), folder.read_heartbeat()) == (0, {})
+
+
+def test_a_clock_that_is_set_back_after_the_launch_hides_neither_heartbeats_nor_the_end_of_the_driver(streams, monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 4e9)  # so at the launch; all files that follow are older
+    behave(streams, "linger")
+    folder = launched(streams)
+    assert not is_gone(folder)
+    os.kill(starts(streams)[0], signal.SIGKILL)
+    until("half of a driver is none", lambda: is_gone(folder))
+    assert is_locked(folder.launch_lock), "its JVM lives"
 
 
 def test_no_second_driver_is_launched_beside_the_first(streams):

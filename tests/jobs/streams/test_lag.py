@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.streams.checkpoint import Checkpoint
-from jobs.streams.lag import STEADY, Backlog, Behind
+from jobs.streams.lag import STEADY, Backlog, BatchesBacklog, Behind
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=60))
@@ -91,3 +91,18 @@ def test_dead_letters_of_another_writer_hide_no_lag_for_long(live_platform, brok
     produce(broker, feed.dead_letter_topic, 1)
     told = backlog.measure()
     assert (told["lag_records"], told["dead_letters"]) == (4, 1)
+
+
+def test_the_backlog_of_a_query_in_batches_is_of_its_own_topics(tmp_path):
+    backlog = BatchesBacklog({"rides", "payments"}, Checkpoint(tmp_path))
+    ends = {"rides": 120, "payments": 30, "zones": 1000}
+    assert backlog.measure(ends) == {}, "nobody knows yet where the query begins"
+    for number, (topic, offset) in enumerate({"rides": 100, "payments": 30}.items()):
+        (tmp_path / "sources" / str(number)).mkdir(parents=True)
+        (tmp_path / "sources" / str(number) / "0").write_bytes(b"\0v1\n" + json.dumps({topic: {"0": offset}}).encode())
+    assert backlog.measure(ends)["lag_records"] == 20
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").write_text('v1\n{}\n{"rides":{"0":115}}\n{"payments":{"0":30}}\n')
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "0").touch()
+    assert backlog.measure(ends)["lag_records"] == 5
