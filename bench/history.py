@@ -100,6 +100,7 @@ def readings(fleet: Fleet, date: dt.date) -> pa.Table:
             "Value": _values(feed.slots, fleet.services, date).ravel(),
             "KafkaPartition": pa.array(each % feed.partitions, pa.int32()),
             "KafkaOffset": offsets.ravel(),
+            "KafkaTimestamp": pa.array(np.tile(seconds * 1_000_000, fleet.services), pa.timestamp("us", "UTC")),
             "Slot": pa.array(np.tile(np.arange(fleet.feed.slots), fleet.services), pa.int32()),
             "Date": pa.repeat(pa.scalar(date), each.size),
         }

@@ -1,8 +1,8 @@
 """Archive: what came into a feed's topic since the last archive becomes rows of history/<feed>, in bounded steps.
 
 The offsets that a commit reaches stand in that commit's own note, so a run repeated or killed at any point leaves the same
-table. A reading is identified by (ServiceName, Timestamp); of two for one identity the later offset wins: it is a correction.
-Late readings become part of their own date.
+table. A reading is identified by (ServiceName, Timestamp); of two for one identity the one that the broker took later stays, as
+a correction. Late readings become part of their own date.
 """
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from contracts import avro
 from contracts.feeds import Feed
-from jobs.backends import history_table, kafka, offset_ledger, settings, spark, tables
+from jobs.backends import continuity, history_table, kafka, offset_ledger, settings, spark, tables
 from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
 from jobs.formats import dead_letters, feed_records
@@ -30,10 +30,9 @@ def main(platform: Platform) -> None:
     options = arguments.parse_args()
     feed: Feed = options.feed
     table = history_table.opened(platform, feed)
-    available, declaration = kafka.available(platform, feed.topic), f"schemas/feeds/{feed.name}.yaml"
-    todo = offset_ledger.steps(
-        offset_ledger.pending(available, offset_ledger.archived(table), feed.topic, declaration), options.step
-    )
+    topic = kafka.topic(platform, feed.topic)
+    pending = offset_ledger.pending(topic, offset_ledger.position(table), continuity.remedy_of_feed(feed.name))
+    todo = offset_ledger.steps(pending, options.step)
     waiting = sum(offset_ledger.size(step) for step in todo)
     print(f"{feed.topic}: {waiting:,} records to archive", flush=True)
     if not todo:
@@ -43,13 +42,19 @@ def main(platform: Platform) -> None:
     done = 0
     for step in todo:
         records = kafka.read_ranges(session, platform, feed.topic, step)
-        _archive(session, platform, feed, feed_records.decode(records, feed, writers), step, options.run_id)
+        _archive(session, platform, feed, topic, feed_records.decode(records, feed, writers), step, options.run_id)
         done += offset_ledger.size(step)
         print(f"{feed.topic}: {done:,} of {waiting:,} records archived ({100 * done // waiting} %)", flush=True)
 
 
 def _archive(
-    session: SparkSession, platform: Platform, feed: Feed, decoded: DataFrame, step: dict[int, kafka.Range], run_id: str
+    session: SparkSession,
+    platform: Platform,
+    feed: Feed,
+    topic: kafka.Topic,
+    decoded: DataFrame,
+    step: dict[int, kafka.Range],
+    run_id: str,
 ) -> None:
     """One step: bad records to the dead-letter topic, then readings to history, in one commit that says how far it goes."""
     table = tables.history(platform, feed)
@@ -60,7 +65,7 @@ def _archive(
     refused = bad.count()
     if refused:
         bad.select(*dead_letters.letter(feed.topic)).write.format("kafka").options(**kafka.producer_options(platform)).save()
-    note, once = offset_ledger.commit_of(table, feed.topic, step)
+    note, once = offset_ledger.commit_of(table, topic, step)
     readings = placed(read.where(~wrong), feed.timezone, feed.interval_seconds)
     merged = history_table.merge(session, table, readings, {"run_id": run_id} | history_table.placed_by(feed) | note, **once)
     read.unpersist()

@@ -35,7 +35,8 @@ def main(platform: Platform) -> None:
             counts = capture_mistakes.counts(marked)
             mistakes += wrong + capture_mistakes.wrong_rows(marked, counts, columns, capture_options)
             readings = capture_cells.distinct(_good(marked, counts)).cache()
-            unrecorded = readings.withColumns({"KafkaPartition": F.lit(-1), "KafkaOffset": F.lit(-1)})
+            nowhere = {"KafkaPartition": F.lit(-1), "KafkaOffset": F.lit(-1), "KafkaTimestamp": F.lit(None)}
+            unrecorded = readings.withColumns(nowhere)
             arrived = placed(unrecorded, feed.timezone, feed.interval_seconds)
             mistakes += capture_mistakes.contradictions(readings, counts)
             if table.version() >= 0:

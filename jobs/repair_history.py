@@ -6,6 +6,7 @@ contract can read now. Rows that the topic no longer holds (older than its reten
 
 import datetime as dt
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from contracts import avro
@@ -38,16 +39,24 @@ def main(platform: Platform) -> None:
     ranges = {p: kafka.Range(min(start, end), end) for p, (start, end) in ends.items()}
     session = spark.session(f"repair_history {feed.name}", platform)
     inside = F.col("Date").between(F.lit(dates[0]), F.lit(dates[-1]))
-    there = F.lit(False)
-    for partition, each in ranges.items():
-        there |= (F.col("KafkaPartition") == partition) & (F.col("KafkaOffset") >= each.start)
     writers = Registry(platform).writers(avro.subject(feed.topic), refused=None)
-    decoded = feed_records.decode(kafka.read_ranges(session, platform, feed.topic, ranges), feed, writers)
+    records = kafka.read_ranges(session, platform, feed.topic, ranges)
+    decoded = feed_records.decode(records, feed, writers)
     read = placed(decoded.where(F.col("Error").isNull()), feed.timezone, feed.interval_seconds).where(inside)
-    rows = table.read(session).where(inside & ~there).unionByName(read)
+    rows = _no_longer_in(records, history_table.read(session, table).where(inside)).unionByName(read)
     note = {"run_id": options.run_id, "repaired": [str(dates[0]), str(dates[-1])], "reason": options.reason}
     history_table.write(session, table, rows.cache(), dates, note | history_table.placed_by(feed))
     print(f"history/{feed.table}: version {table.version()}, {rows.count():,} readings of {dates[0]} to {dates[-1]}", flush=True)
+
+
+def _no_longer_in(records: DataFrame, rows: DataFrame) -> DataFrame:
+    """The rows of history that came from none of these records. The broker's time is part of a record's place, as offsets begin
+    again in a topic that was made anew; rows of older releases don't have it."""
+    places = records.select(
+        F.col("partition").alias("_partition"), F.col("offset").alias("_offset"), F.col("timestamp").alias("_at")
+    )
+    same = (F.col("KafkaPartition") == F.col("_partition")) & (F.col("KafkaOffset") == F.col("_offset"))
+    return rows.join(places, same & F.coalesce(F.col("KafkaTimestamp") == F.col("_at"), F.lit(True)), "left_anti")
 
 
 def days(first: dt.date, last: dt.date) -> list[dt.date]:

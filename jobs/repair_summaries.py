@@ -14,7 +14,7 @@ from contracts import avro
 from contracts.queries import Query, load_queries
 from contracts.query_io import Input, Output
 from jobs.backends import kafka, late_records, settings, spark
-from jobs.backends.late_records import output_of
+from jobs.backends.late_records import output_of, rollups_of
 from jobs.backends.metric_events import Events
 from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
@@ -29,7 +29,7 @@ def main(platform: Platform) -> None:
     options = arguments.parse_args()
     declared = load_queries(options.queries)
     query = _summaries(declared, options.query)
-    events, rolled_up = Events(platform, query), _rollups(declared, query)
+    events, rolled_up = Events(platform, query), rollups_of(declared, query)
     # Looked up first, so that the events of all that is late by now are archived in this run.
     todo = list(late_records.not_counted_in(platform, [query, *rolled_up], events.table))
     session = spark.with_state(spark.session(f"repair_summaries {query.name}", platform))
@@ -112,12 +112,6 @@ def _summaries(declared: dict[str, Query], name: str) -> Query:
     if name not in known:
         raise JobError(f"--query {name}: no query with transform: metric_summaries; these are: {', '.join(known) or 'none'}")
     return declared[name]
-
-
-def _rollups(declared: dict[str, Query], query: Query) -> list[Query]:
-    """The queries that merge its summaries."""
-    topic = output_of(query, "metric_summary").topic
-    return [each for each in declared.values() if each.transform == "metric_rollups" and each.inputs["summaries"].topic == topic]
 
 
 if __name__ == "__main__":

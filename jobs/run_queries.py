@@ -20,7 +20,7 @@ from jobs.streams.driver import Driver
 from jobs.streams.running_query import BATCH_WAIT, RunningQuery
 
 WATCH_SECONDS = 1.0
-REGISTRY_EVERY = 5  # watches
+SELDOM = 5  # watches, after which registry and topics are looked at
 
 
 def main(platform: Platform) -> None:
@@ -35,6 +35,8 @@ def main(platform: Platform) -> None:
         ends = kafka.Ends(platform, sorted({each.topic for query in declared for each in query.inputs.values()}))
         driver.measured_by(lambda: _measured(ends, running))
         try:
+            for each in running:
+                each.topics.begin()
             for each in running:
                 each.start()
             _watch(driver, running)
@@ -51,7 +53,7 @@ def _watch(driver: Driver, running: list[RunningQuery]) -> None:
     while not driver.wait(WATCH_SECONDS):
         watches += 1
         for each in running:
-            each.look(ask_registry=watches % REGISTRY_EVERY == 0)
+            each.look(well=watches % SELDOM == 0)
         state = "starting" if "starting" in {each.state for each in running} else "running"
         driver.report(state=state, queries={each.name: each.figures() for each in running})
 

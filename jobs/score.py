@@ -12,14 +12,15 @@ from contracts.feeds import Feed
 from jobs.backends import kafka, settings, spark
 from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
-from jobs.streams import score_query
+from jobs.streams import score_query, topics_read
 from jobs.streams.checkpoint import Checkpoint
 from jobs.streams.driver import Driver, now
 from jobs.streams.lag import Backlog
 from jobs.streams.score_query import Plan
+from jobs.streams.topics_read import TopicsRead
 
 WATCH_SECONDS = 1.0
-REGISTRY_EVERY = 5  # watches
+SELDOM = 5  # watches, after which registry and topics are looked at
 RESUMED_BATCH = 15  # seconds of the first batch of a driver that goes on where another one ended
 
 
@@ -38,6 +39,8 @@ def main(platform: Platform) -> None:
         registry = Registry(platform)
         plan = score_query.planned(platform, feed, registry)
         baseline = score_query.baseline_of(session, platform, feed, plan)
+        topics = topics_read.of_feed(platform, feed, _checkpoint(driver), spark.cores(session))
+        topics.begin()
         # The first batch of a resumed driver is short, so that the offsets of what had piled up are kept early. A driver that
         # never lived as long as a whole batch would find ever more to do again.
         seconds = RESUMED_BATCH if _checkpoint(driver).has_begun else options.checkpoint_interval
@@ -47,7 +50,8 @@ def main(platform: Platform) -> None:
             records = kafka.read_stream(session, platform, feed.topic, begin="latest")
             records = score_query.early_filter(records, options.services)
             query = _start(score_query.outputs(records, baseline, feed, plan), platform, driver, plan, seconds)
-            wanted = _watch(query, driver, platform, feed, registry, plan, one_batch=seconds < options.checkpoint_interval)
+            one_batch = seconds < options.checkpoint_interval
+            wanted = _watch(query, driver, platform, feed, registry, topics, plan, one_batch)
             query.stop()
             if wanted is None:
                 return
@@ -74,14 +78,22 @@ def _start(results: DataFrame, platform: Platform, driver: Driver, plan: Plan, c
 
 
 def _watch(
-    query: StreamingQuery, driver: Driver, platform: Platform, feed: Feed, registry: Registry, plan: Plan, one_batch: bool
+    query: StreamingQuery,
+    driver: Driver,
+    platform: Platform,
+    feed: Feed,
+    registry: Registry,
+    topics: TopicsRead,
+    plan: Plan,
+    one_batch: bool,
 ) -> Plan | None:
     """Returns the plan to go on with: another one as soon as it is wanted, the same after a batch if `one_batch`; None when a
-    stop is asked for. Raises JobError when the query fails."""
+    stop is asked for. Raises JobError when the query fails, or its topic was made anew."""
     watches = 0
     while not driver.wait(WATCH_SECONDS):
         if not query.isActive:
             driver.report(state="swapping")
+            topics.look()  # what then fails says less about the reason
             return score_query.after_failure(query.exception(), registry, plan)
         progress = query.lastProgress
         state = "running" if _checkpoint(driver).has_begun else "starting"
@@ -90,7 +102,10 @@ def _watch(
             driver.report(state="swapping")
             return plan
         watches += 1
-        wanted = score_query.wanted(platform, feed, registry if watches % REGISTRY_EVERY == 0 else None, plan)
+        seldom = watches % SELDOM == 0
+        if seldom:
+            topics.look()
+        wanted = score_query.wanted(platform, feed, registry if seldom else None, plan)
         if wanted != plan:
             print(f"planning again: {score_query.difference(plan, wanted)}", flush=True)
             driver.report(state="swapping")

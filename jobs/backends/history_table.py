@@ -51,8 +51,8 @@ def placed_by(feed: Feed) -> dict[str, dict[str, int | str]]:
 
 
 def merge(session: SparkSession, table: tables.Table, arrived: DataFrame, note: dict, **options: str) -> Merged:
-    """Make `arrived` (cached rows, as `history_rows.placed` gives them) part of the table; of two rows for one reading the later
-    offset wins. One commit, whose note is `note` with `rows` and `late` of what is returned.
+    """Make `arrived` (cached rows, as `history_rows.placed` gives them) part of the table; of two rows for one reading the one
+    that the broker took later stays. One commit, whose note is `note` with `rows` and `late` of what is returned.
 
     A touched date is rewritten whole. So a date is always a few sorted files, however its rows came: nothing to compact.
     """
@@ -70,9 +70,16 @@ def merge(session: SparkSession, table: tables.Table, arrived: DataFrame, note: 
         return merged
     # All arrived dates are read, known or not. If another writer makes one meanwhile, that is a conflict: nothing is overwritten.
     dates = F.col("Date").isin(sorted(counts))
-    rows = table.read(session).where(dates).unionByName(arrived) if known else arrived
+    rows = read(session, table).where(dates).unionByName(arrived) if known else arrived
     write(session, table, rows, counts, note, **options)
     return merged
+
+
+def read(session: SparkSession, table: tables.Table) -> DataFrame:
+    """All rows of the table, with `history_rows.COLUMNS`. It may be of a release that knew fewer: those are null."""
+    rows = table.read(session)
+    missing = {name: F.lit(None).cast(kind) for name, kind in history_rows.COLUMNS.items() if name not in rows.columns}
+    return rows.withColumns(missing) if missing else rows
 
 
 def write(

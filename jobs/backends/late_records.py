@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from contracts.queries import Query
 from contracts.query_io import Output
-from jobs.backends import kafka, offset_ledger, tables
+from jobs.backends import continuity, kafka, offset_ledger, tables
+from jobs.backends.continuity import Position
 from jobs.backends.metric_events import window
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
@@ -50,10 +51,33 @@ class LateRecords:
 def not_counted_in(platform: Platform, queries: list[Query], table: tables.Table) -> Iterator[LateRecords]:
     """Of each of the queries' topics of what came too late; that of the events first."""
     for query in queries:
-        output = output_of(query, LATE_EVENT if query.transform == "metric_summaries" else LATE_SUMMARY)
-        available, done = kafka.available(platform, output.topic), _counted_in(table).get(output.topic, {})
-        new = offset_ledger.pending(available, done, output.topic, f"schemas/queries/{query.name}.yaml")
+        output = _late_output(query)
+        remedy = continuity.remedy_of_application(query.application)
+        new = offset_ledger.pending(kafka.topic(platform, output.topic), _position(table, output.topic), remedy)
         yield LateRecords(output, offset_ledger.steps(new))
+
+
+def skip_lost(platform: Platform, queries: list[Query], table: tables.Table, run_id: str) -> list[str]:
+    """Have the counting-in go on with what the topics of what came too late hold, by a commit that says what is lost.
+    Returns that; empty if nothing is."""
+    lost, done = [], _counted_in(table)
+    for query in queries:
+        topic = kafka.topic(platform, _late_output(query).topic)
+        reached = _position(table, topic.name)
+        if gaps := continuity.gaps(topic, reached):
+            done[topic.name] = continuity.after_gaps(topic, reached)
+            lost += gaps
+    if lost:
+        table.commit_note(_note(done) | {"run_id": run_id, offset_ledger.SKIPPED: lost}, after=table.version())
+    return lost
+
+
+def _late_output(query: Query) -> Output:
+    return output_of(query, LATE_EVENT if query.transform == "metric_summaries" else LATE_SUMMARY)
+
+
+def _position(table: tables.Table, topic: str) -> Position:
+    return Position(_counted_in(table).get(topic, {}))
 
 
 def _counted_in(table: tables.Table) -> dict[str, dict[int, int]]:
@@ -67,7 +91,17 @@ def note(table: tables.Table, late: LateRecords, step: dict[int, kafka.Range]) -
     """What the note of a commit says of how far all is counted in, once this step is."""
     done = _counted_in(table)
     done[late.output.topic] = done.get(late.output.topic, {}) | {partition: each.end for partition, each in step.items()}
+    return _note(done)
+
+
+def _note(done: dict[str, dict[int, int]]) -> dict:
     return {COUNTED_IN: {topic: {str(p): end for p, end in ends.items()} for topic, ends in done.items()}}
+
+
+def rollups_of(declared: dict[str, Query], query: Query) -> list[Query]:
+    """The queries that merge the summaries of a query."""
+    topic = output_of(query, "metric_summary").topic
+    return [each for each in declared.values() if each.transform == "metric_rollups" and each.inputs["summaries"].topic == topic]
 
 
 def output_of(query: Query, record: str) -> Output:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from contracts.queries import Query
 from contracts.query_io import Input
-from jobs.backends import kafka, offset_ledger, tables
+from jobs.backends import continuity, kafka, offset_ledger, tables
 from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
 from jobs.formats import query_records
@@ -38,14 +38,13 @@ class Events:
 
     def archive(self, session: SparkSession, run_id: str) -> None:
         """Adds what came into the topic since the last time, in bounded steps that are commits, each once."""
-        topic, table = self.source.topic, self.table
-        available, declaration = kafka.available(self.platform, topic), f"schemas/queries/{self.query.name}.yaml"
-        pending = offset_ledger.pending(available, offset_ledger.archived(table), topic, declaration)
-        todo = offset_ledger.steps(pending)
+        topic, table = kafka.topic(self.platform, self.source.topic), self.table
+        remedy = continuity.remedy_of_application(self.query.application)
+        todo = offset_ledger.steps(offset_ledger.pending(topic, offset_ledger.position(table), remedy))
         for step in todo:
             note, once = offset_ledger.commit_of(table, topic, step)
             table.append(self._read(session, step), {"run_id": run_id} | note, **once)
-            print(f"events/{topic}: version {table.version()}, {offset_ledger.size(step):,} records archived", flush=True)
+            print(f"events/{topic.name}: version {table.version()}, {offset_ledger.size(step):,} records archived", flush=True)
         if todo:
             note = tables.upkeep_note(run_id)
             table.compact(note)

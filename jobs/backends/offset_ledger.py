@@ -3,40 +3,43 @@
 A commit's note says how far it goes. So a run that is repeated, or killed at any point, leaves the same table.
 """
 
-from jobs.backends import kafka, tables
+from jobs.backends import continuity, kafka, tables
+from jobs.backends.continuity import Position
 from jobs.errors import JobError
 
+SKIPPED = "skipped"  # in the note of the commit with which a person went on in spite of what was lost
 STEP = 5_000_000  # records: some 150 MB in memory
 
 
-def pending(available: dict[int, kafka.Range], done: dict[int, int], topic: str, declaration: str) -> dict[int, kafka.Range]:
-    """The offsets of each partition that are yet to be archived. Raises JobError where the topic has already lost some.
-
-    declaration: the file that says how long the topic keeps its records.
-    """
-    ranges = {}
-    for partition, each in available.items():
-        start = done.get(partition, each.start)
-        if start < each.start:
-            raise JobError(
-                f"topic {topic}, partition {partition}: offsets {start} to {each.start - 1} were deleted before they were "
-                f"archived; raise retention_days in {declaration} and replay that span from its source"
-            )
-        if start > each.end:
-            raise JobError(
-                f"topic {topic}, partition {partition}: archived up to offset {start}, but the topic ends at {each.end}; "
-                "the topic was deleted and created again: archive it as a new one, or restore it"
-            )
-        ranges[partition] = kafka.Range(start, each.end)
-    return ranges
+def pending(topic: kafka.Topic, position: Position, remedy: str) -> dict[int, kafka.Range]:
+    """The offsets of each partition that are yet to be archived. Raises JobError, with the remedy, where some are lost."""
+    if lost := continuity.gaps(topic, position):
+        raise JobError(f"{'; '.join(lost)}; {remedy}")
+    starts = {partition: position.offsets.get(partition, each.start) for partition, each in topic.ranges.items()}
+    return {partition: kafka.Range(starts[partition], each.end) for partition, each in topic.ranges.items()}
 
 
-def commit_of(table: tables.Table, topic: str, step: dict[int, kafka.Range]) -> tuple[dict, dict[str, str]]:
+def commit_of(table: tables.Table, topic: kafka.Topic, step: dict[int, kafka.Range]) -> tuple[dict, dict[str, str]]:
     """For the commit of a step: its note, how far it reaches, and the options with which Delta makes it only once."""
     ends = archived(table) | {partition: each.end for partition, each in step.items()}
-    # Delta skips a commit of the same application with a version it knows, so two runs at once archive a step only once.
-    once = {"txnAppId": f"archive {topic}", "txnVersion": str(sum(ends.values()))}
-    return {"offsets": {str(partition): end for partition, end in sorted(ends.items())}}, once
+    # Delta skips a commit of the same application with a version it knows, so two runs at once archive a step only once. After a
+    # topic was made anew offsets are small again: then it is another application.
+    skipped = table.newest_commit_with(SKIPPED)
+    application = f"archive {topic.name}{f' since {skipped.version}' if skipped else ''}"
+    return _note(topic, ends), {"txnAppId": application, "txnVersion": str(sum(ends.values()))}
+
+
+def skip_lost(table: tables.Table, topic: kafka.Topic, run_id: str) -> list[str]:
+    """Have the archive go on with what the topic holds, by a commit that says what is lost. Returns that; empty if nothing is."""
+    reached = position(table)
+    if lost := continuity.gaps(topic, reached):
+        note = _note(topic, continuity.after_gaps(topic, reached)) | {"run_id": run_id, SKIPPED: lost}
+        table.commit_note(note, after=table.version())
+    return lost
+
+
+def _note(topic: kafka.Topic, ends: dict[int, int]) -> dict:
+    return {"offsets": {str(partition): end for partition, end in sorted(ends.items())}, "topic_id": topic.id}
 
 
 def steps(ranges: dict[int, kafka.Range], most: int = STEP) -> list[dict[int, kafka.Range]]:
@@ -55,8 +58,15 @@ def steps(ranges: dict[int, kafka.Range], most: int = STEP) -> list[dict[int, ka
 
 def archived(table: tables.Table) -> dict[int, int]:
     """The offset up to which each partition is archived."""
+    return position(table).offsets
+
+
+def position(table: tables.Table) -> Position:
+    """How far the archive has come."""
     newest = table.newest_commit_with("offsets")
-    return {int(partition): end for partition, end in newest.note["offsets"].items()} if newest else {}
+    if newest is None:
+        return Position({})
+    return Position({int(partition): end for partition, end in newest.note["offsets"].items()}, newest.note.get("topic_id", ""))
 
 
 def size(ranges: dict[int, kafka.Range]) -> int:

@@ -70,6 +70,14 @@ def parser(description: str) -> argparse.ArgumentParser:
     return arguments
 
 
+def add_feed_or_application(arguments: argparse.ArgumentParser) -> None:
+    """`--feed` or `--application`, for a job of a stream of either kind."""
+    either = arguments.add_mutually_exclusive_group(required=True)
+    either.add_argument("--feed", type=_feed, help="a feed declared under schemas/feeds/")
+    either.add_argument("--application", metavar="NAME", help="that queries name")
+    _of_queries(arguments)
+
+
 def application_parser(description: str) -> argparse.ArgumentParser:
     """The command line of a job for an application's queries: `--application`."""
     arguments = argparse.ArgumentParser(description=description)

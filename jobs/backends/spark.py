@@ -1,5 +1,7 @@
 """The Spark session of every job: UTC, Delta, and the jars that stand beside pyspark's own."""
 
+import re
+
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
@@ -33,6 +35,15 @@ def session(name: str, platform: Platform, **conf: str) -> SparkSession:
     if platform.events:
         print(spark_history.line(created.sparkContext.applicationId), flush=True)
     return created
+
+
+def cores(created: SparkSession) -> int | None:
+    """How many cores the application has at most, as it was submitted; None where a cluster's manager decides."""
+    master = created.sparkContext.master
+    if found := re.fullmatch(r"local\[(\d+)\]", master):
+        return int(found[1])
+    most = created.conf.get("spark.cores.max", None)
+    return int(most) if most else None
 
 
 def with_state(created: SparkSession) -> SparkSession:

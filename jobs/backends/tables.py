@@ -101,10 +101,11 @@ class Table:
         self._writer(rows, note).mode("append").options(**options).save(self.path)
 
     def replace(self, rows: DataFrame, values: Iterable, note: dict, **options: str) -> None:
-        """The partitions of these values made to hold exactly these rows, in one commit that carries the note."""
+        """The partitions of these values made to hold exactly these rows, in one commit that carries the note. A column that the
+        table lacks is added to it."""
         writer = self._writer(rows, note).mode("overwrite").options(**options)
         if self.version() >= 0:
-            writer = writer.option("replaceWhere", self._among(values))
+            writer = writer.option("replaceWhere", self._among(values)).option("mergeSchema", True)
         writer.save(self.path)
 
     def write(self, batches: Iterator[pa.RecordBatch], values: Iterable, note: dict, after: int) -> None:

@@ -11,15 +11,16 @@ from jobs.formats.wire import Writers
 
 def decode(records: DataFrame, feed: Feed, writers: Writers) -> DataFrame:
     """Records of a feed's topic as Spark's Kafka source gives them (key, value, partition, offset, timestamp) as readings:
-    ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long, and beside them
-    Error string, null for a good record, with Key and Bytes as they came (binary): never a crash, never a null row.
+    ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long, KafkaTimestamp timestamp (when the
+    broker took the record), and beside them Error string, null for a good record, with Key and Bytes as they came (binary):
+    never a crash, never a null row.
     """
     taken = records.select(
         F.col("key").alias("Key"),
         F.col("value").alias("Bytes"),
         F.col("partition").alias("KafkaPartition"),
         F.col("offset").alias("KafkaOffset"),
-        F.col("timestamp").alias("_at"),
+        F.col("timestamp").alias("KafkaTimestamp"),
     )
     return taken.withColumn("_reading", wire.decode("Bytes", feed.record, writers)).select(
         F.col("Key").cast("string").alias("ServiceName"),
@@ -28,6 +29,7 @@ def decode(records: DataFrame, feed: Feed, writers: Writers) -> DataFrame:
         F.col("_reading")[feed.value].alias("Value"),
         "KafkaPartition",
         "KafkaOffset",
+        "KafkaTimestamp",
         _error(feed, writers).alias("Error"),
         "Key",
         "Bytes",
@@ -56,7 +58,7 @@ def _error(feed: Feed, writers: Writers) -> Column:
 
 
 def _bounds(feed: Feed) -> tuple[Column, Column, Duration, Duration]:
-    return F.col("_reading")[feed.time], F.col("_at"), feed.most_ahead, feed.oldest
+    return F.col("_reading")[feed.time], F.col("KafkaTimestamp"), feed.most_ahead, feed.oldest
 
 
 def route(scored: DataFrame, feed: Feed, schema_ids: dict[str, int]) -> DataFrame:

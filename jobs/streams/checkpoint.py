@@ -5,6 +5,7 @@
     offsets/<batch>    where a batch ends in each source; written before Spark works on the batch
     commits/<batch>    that all of the batch is written
     state/             what operators with state keep
+    topics.json        ids of the topics that the query reads; this one is Sundial's
 
 A file of offsets holds a version, what else Spark notes, and in its last lines the offsets of each source by topic and partition.
 """
@@ -13,6 +14,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from supervision.files import read_json
+
+HEAD_OF_BATCH, HEAD_OF_SOURCE = 2, 1  # lines before the offsets: the version; of a batch also what else Spark notes
+NOTHING = "-"  # of a source of which a batch has no offsets
 Offsets = dict[str, dict[str, int]]  # by topic and partition
 
 
@@ -42,8 +47,8 @@ class Checkpoint:
 
     def ends_of(self, batch: int) -> list[Offsets]:
         """Where a planned batch ends: of each source the offsets."""
-        lines = (self.folder / "offsets" / str(batch)).read_text().splitlines()[2:]  # after version and metadata
-        return [json.loads(line) for line in lines if line != "-"]
+        lines = (self.folder / "offsets" / str(batch)).read_text().splitlines()[HEAD_OF_BATCH:]
+        return [json.loads(line) for line in lines if line != NOTHING]
 
     def begins(self, topic: str) -> int | None:
         """The sum of the offsets at which a query of one source begins when it starts; None while that is not fixed."""
@@ -52,9 +57,13 @@ class Checkpoint:
         return sum(_last_line(file)[topic].values()) if file.exists() else None
 
     def committed(self) -> int | None:
-        """The sum of the offsets up to which the query's work is committed; None while it is not fixed where it begins.
+        """The sum of the offsets up to which the query's work is committed; None while it is not fixed where it begins."""
+        reached = self.reached()
+        return None if reached is None else sum(offset for offsets in reached.values() for offset in offsets.values())
 
-        A topic that the query reads as several sources counts once, as far as all of them have come.
+    def reached(self) -> dict[str, dict[int, int]] | None:
+        """The offsets up to which the query's work is committed, by topic and partition; None while it is not fixed where it
+        begins. Of a topic that the query reads as several sources, as far as all of them have come.
         """
         try:
             done = self._batches("commits")
@@ -62,11 +71,33 @@ class Checkpoint:
             of_sources = self.ends_of(max(done)) if done else [_last_line(file) for file in begins]
         except FileNotFoundError:  # Spark has just removed an old batch's file; the next look finds newer ones
             return None
-        reached: dict[tuple[str, str], int] = {}
+        reached: dict[str, dict[int, int]] = {}
         for topic, partitions in (each for of_source in of_sources for each in of_source.items()):
+            so_far = reached.setdefault(topic, {})
             for partition, offset in partitions.items():
-                reached[topic, partition] = min(offset, reached.get((topic, partition), offset))
-        return sum(reached.values()) if of_sources else None
+                so_far[int(partition)] = min(offset, so_far.get(int(partition), offset))
+        return reached or None
+
+    def go_on_at(self, topic: str, offsets: dict[int, int]) -> None:
+        """Have the query read this topic from these offsets on, by partition, whatever it has read. A batch that was planned and
+        not committed is planned again. The query must not run."""
+        done = self._batches("commits")
+        for planned in self._batches("offsets"):
+            if planned > max(done, default=-1):
+                _delete(self.folder / "offsets" / str(planned))
+        if done:
+            _rewrite(self.folder / "offsets" / str(max(done)), HEAD_OF_BATCH, topic, offsets)
+        for begin in [] if done else list(self.folder.glob("sources/[0-9]*/0")):
+            _rewrite(begin, HEAD_OF_SOURCE, topic, offsets)
+
+    @property
+    def topic_ids(self) -> dict[str, str]:
+        """Ids of the topics that the query reads, as they were noted; of a checkpoint of an older release empty."""
+        return read_json(self.folder / "topics.json")
+
+    def note_topic_ids(self, ids: dict[str, str]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "topics.json").write_text(json.dumps(ids))
 
     @property
     def _first_source(self) -> Path:
@@ -75,6 +106,23 @@ class Checkpoint:
     def _batches(self, kind: str) -> list[int]:
         """Numbers of the batches that have a file of this kind; Spark names unfinished files otherwise."""
         return [int(file.name) for file in (self.folder / kind).glob("[0-9]*")]
+
+
+def _delete(file: Path) -> None:
+    file.unlink()
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
+def _rewrite(file: Path, head: int, topic: str, offsets: dict[int, int]) -> None:
+    """The file with other offsets of a topic. Hadoop's checksum beside it goes, as it is of the content before."""
+    lines = file.read_text().split("\n")
+    for number in range(head, len(lines)):
+        of_source = json.loads(lines[number]) if lines[number] != NOTHING else {}
+        if topic in of_source:
+            of_source[topic] = {str(partition): offset for partition, offset in offsets.items()}
+            lines[number] = json.dumps(of_source, separators=(",", ":"))
+    _delete(file)
+    file.write_text("\n".join(lines))
 
 
 def _last_line(file: Path) -> Offsets:

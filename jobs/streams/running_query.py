@@ -14,6 +14,7 @@ from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.formats import query_records, wire
 from jobs.formats.wire import Writers
+from jobs.streams import topics_read
 from jobs.streams.checkpoint import Checkpoint
 from jobs.streams.driver import message_of, now
 from jobs.streams.lag import BatchesBacklog
@@ -33,6 +34,7 @@ class RunningQuery:
         self._started_at, self._seen, self._late = now(), -1, 0
         self._query: StreamingQuery | None = None
         self._transactions: Transactions | None = None  # of a query that is delivered exactly once
+        self.topics = topics_read.of_query(platform, query, checkpoint)
         self._backlog = BatchesBacklog({each.topic for each in query.inputs.values()}, self._checkpoint)
         self._health: dict = {}
 
@@ -49,8 +51,10 @@ class RunningQuery:
             .start()
         )
 
-    def look(self, ask_registry: bool) -> None:
-        """Plan again where there is a reason to. Raises JobError when the query has failed and planning again does not help."""
+    def look(self, well: bool) -> None:
+        """Plan again where there is a reason to. well: ask registry and broker, too. Raises JobError when the query has failed
+        and planning again does not help, or when one of its topics was made anew.
+        """
         self._count_late()
         if not self._query.isActive:
             error = self._query.exception()
@@ -60,7 +64,8 @@ class RunningQuery:
                 raise failure or JobError(f"query {self.name} failed: {message_of(error)}")
             subject, schema_id = unknown
             self._plan_again_with(self._writers | {subject: self._registry.learned(self._writers[subject], schema_id)})
-        elif ask_registry:
+        elif well:
+            self.topics.look()
             renewed = {name: self._registry.renewed(writers) for name, writers in self._writers.items()}
             if renewed != self._writers:
                 self._plan_again_with(renewed)

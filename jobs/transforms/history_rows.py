@@ -11,13 +11,15 @@ COLUMNS = {
     "Value": "long",
     "KafkaPartition": "int",
     "KafkaOffset": "long",
+    "KafkaTimestamp": "timestamp",
     "Slot": "int",
     "Date": "date",
 }
 
 
 def placed(readings: DataFrame, timezone: str, interval_seconds: int) -> DataFrame:
-    """Readings (ServiceName, Timestamp, Value, KafkaPartition, KafkaOffset) as rows of history: COLUMNS, with Date and Slot."""
+    """Readings (ServiceName, Timestamp, Value, KafkaPartition, KafkaOffset, KafkaTimestamp) as rows of history: COLUMNS, that is
+    with Date and Slot."""
     known = readings.withColumn("_wall", calendar.wall_clock(F.col("Timestamp"), timezone))
     wall = F.col("_wall")
     there = known.withColumn("Date", calendar.local_date(wall)).withColumn("Slot", calendar.slot(wall, interval_seconds))
@@ -25,9 +27,13 @@ def placed(readings: DataFrame, timezone: str, interval_seconds: int) -> DataFra
 
 
 def latest(rows: DataFrame, files: int) -> DataFrame:
-    """One row for each reading, that of the highest offset, as it is a correction of the others; laid out in about that many
-    partitions, each holding whole services of a date, sorted by Date, ServiceName and Timestamp.
+    """One row for each reading, the one that the broker took last, as it is a correction of the others; laid out in about that
+    many partitions, each holding whole services of a date, sorted by Date, ServiceName and Timestamp.
+
+    The broker's time comes first, as offsets compare within one partition of one topic only: a key changes its partition when
+    partitions are added, and a topic that is made anew counts from 0. Captures have no time, nor have rows of older releases.
     """
-    same = Window.partitionBy("Date", "ServiceName", "Timestamp").orderBy(F.col("KafkaOffset").desc(), F.col("Value"))
+    newest = F.col("KafkaTimestamp").desc_nulls_last(), F.col("KafkaOffset").desc(), F.col("Value")
+    same = Window.partitionBy("Date", "ServiceName", "Timestamp").orderBy(*newest)
     laid_out = rows.repartitionByRange(files, "Date", "ServiceName")
     return laid_out.withColumn("_rank", F.row_number().over(same)).where("_rank = 1").drop("_rank")

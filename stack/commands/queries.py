@@ -8,7 +8,7 @@ from rich.table import Table
 from contracts.queries import Query, load_queries
 from stack.commands.console import console, failures_reported, progress
 from stack.errors import StackError
-from stack.parts import batch_run, query_table, streams
+from stack.parts import batch_run, job, streams
 from stack.parts.streams import Stream
 
 app = typer.Typer(no_args_is_help=True, help="The declared stream queries, by the application that runs them.")
@@ -43,6 +43,14 @@ def stop(context: typer.Context, application: Application) -> None:
 
 
 @app.command()
+def skip_lost(context: typer.Context, application: Application) -> None:
+    """Go on with what the topics hold, after records that a stopped application had not read were deleted; says what is lost."""
+    with failures_reported():
+        typer.echo(streams.skip_lost(context.obj, Stream(application, "queries")), nl=False)
+        console.print(f"start it with: sundial queries start {application}")
+
+
+@app.command()
 def repair(
     context: typer.Context, query: Annotated[str, typer.Argument(metavar="QUERY", help="One of metric summaries.")]
 ) -> None:
@@ -71,7 +79,7 @@ def table(
     given = {"--until": until, "--at": at}
     with failures_reported():
         options = [word for option, value in given.items() if value is not None for word in (option, value)]
-        typer.echo(query_table.printed(context.obj, query, *options), nl=False)
+        typer.echo(job.printed(context.obj, "jobs.query_table", "--query", query, *options), nl=False)
 
 
 def _reads(query: Query) -> str:

@@ -35,6 +35,15 @@ def start(context: typer.Context, feed: Feed) -> None:
 
 
 @app.command()
+def skip_lost(context: typer.Context, feed: Feed) -> None:
+    """Go on with what the topic holds, after records that neither the stopped stream nor the archive had read were deleted; says
+    what is lost."""
+    with failures_reported():
+        typer.echo(streams.skip_lost(context.obj, Stream(feed, "score")), nl=False)
+        console.print(f"start it with: sundial streams start {feed}; clear what failed of nightly_baseline.{feed} in Airflow")
+
+
+@app.command()
 def stop(context: typer.Context, feed: Feed) -> None:
     """Stop the scoring of a feed between two batches; once started again, it goes on where it was."""
     with failures_reported():

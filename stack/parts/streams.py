@@ -1,6 +1,7 @@
 """Streams of the stack, started and stopped through Airflow, which keeps them running: one per feed, one per application of
 declared queries."""
 
+import datetime as dt
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from contracts.feeds import load_feed
 from contracts.queries import load_application
 from stack.errors import StackError, first_line, tail
 from stack.instance import Instance
+from stack.parts import job
 from stack.parts.airflow_api import AirflowApi
 from supervision.files import StreamFolder
 from supervision.status import StreamStatus, read_status
@@ -83,6 +85,14 @@ def stop(instance: Instance, stream: Stream, say: Say) -> None:
     if stream.status(instance).alive:
         say(f"{stream.dag} is off; its driver ends")
         _await(instance, stream, "stopped", STOP_WITHIN, f"kill pid {stream.status(instance).pid}")
+
+
+def skip_lost(instance: Instance, stream: Stream) -> str:
+    """Have a stopped stream go on with what its topics hold; what jobs/skip_lost.py prints. Raises StackError with its error."""
+    stream.declared()
+    option = "--feed" if stream.kind == "score" else "--application"
+    run_id = f"skip-lost-{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S}"
+    return job.printed(instance, "jobs.skip_lost", option, stream.of, "--run-id", run_id)
 
 
 def _await(

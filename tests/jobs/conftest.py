@@ -2,6 +2,7 @@
 
 import datetime as dt
 import shutil
+import signal
 import sys
 import uuid
 from collections.abc import Callable
@@ -85,6 +86,15 @@ def after_n2(lake_platform, second_night) -> None:
 def live_platform(lake_platform, broker) -> Platform:
     """As lake_platform, with a real broker and registry."""
     return replace(lake_platform, kafka=broker.kafka, registry=broker.registry)
+
+
+@pytest.fixture
+def own_signals():
+    """A driver runs in this process: the signal handlers that it sets are gone afterwards."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

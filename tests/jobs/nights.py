@@ -6,10 +6,9 @@ from contracts.feeds import load_feed
 from jobs import build_baseline, check_baseline, promote_baseline, rollback_baseline
 from jobs.backends import tables
 from jobs.backends.history_table import merge
-from jobs.transforms.history_rows import placed
+from tests.jobs.readings import arrived
 
 FEED = load_feed("road-traffic")
-READINGS = "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long"
 FIRST = dt.date(2026, 10, 1)  # Veterans Day, Thanksgiving and the end of daylight saving come within nine weeks
 AS_OF = dt.date(2026, 11, 30)
 
@@ -21,8 +20,7 @@ def readings(date: dt.date, hours=range(24), services=("I-94", "I-35"), value=10
 
 def arrive(spark, platform, rows) -> None:
     """As archiving brings them in."""
-    frame = placed(spark.createDataFrame(rows, READINGS), FEED.timezone, FEED.interval_seconds)
-    merge(spark, tables.history(platform, FEED), frame, {"offsets": {}})
+    merge(spark, tables.history(platform, FEED), arrived(spark, FEED, rows), {"offsets": {}})
 
 
 def build(run_job, platform, run_id, as_of, *more):

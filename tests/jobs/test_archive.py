@@ -1,12 +1,17 @@
 """Archiving from a real broker: exact under repeats, corrections, late rows and garbage."""
 
 import datetime as dt
+import shutil
+from dataclasses import replace
 
 import pytest
+from pyspark.sql import functions as F
 
 from jobs import archive, build_baseline, repair_history
 from jobs.backends import history_table, offset_ledger, tables
 from jobs.errors import JobError
+from jobs.transforms.history_rows import COLUMNS
+from stack.deploy import topics
 from tests.jobs.readings import NOON, kept, produce
 from tests.support.topics import consume
 
@@ -49,6 +54,35 @@ def test_a_correction_replaces_and_a_late_reading_lands_in_its_own_date(spark, r
     produce(broker, feed, ("www", NOON, 9), ("www", late, 1))
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
     assert kept(spark, live_platform, feed) == [("www", late, 1, dt.date(2025, 10, 16)), ("www", NOON, 9, dt.date(2026, 11, 20))]
+
+
+def test_a_correction_in_another_partition_replaces_by_the_brokers_time(spark, run_job, live_platform, broker, feed):
+    topics.deploy(broker.kafka, [each if each.name != feed.topic else replace(each, partitions=2) for each in feed.topics])
+    produce(broker, feed, ("other", NOON, 1), ("other", NOON, 2), ("www", NOON, 7), partition=0)
+    produce(broker, feed, ("www", NOON, 8), partition=1)
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
+    friday = dt.date(2026, 11, 20)
+    assert kept(spark, live_platform, feed) == [("other", NOON, 2, friday), ("www", NOON, 8, friday)]
+
+
+def test_a_table_of_a_release_without_the_brokers_time_goes_on(spark, run_job, live_platform, broker, feed):
+    produce(broker, feed, ("www", NOON, 7), ("login", NOON, 1))
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
+    table = tables.history(live_platform, feed)
+    older, note = table.read(spark).drop("KafkaTimestamp").toPandas(), table.commits(1)[0].note
+    shutil.rmtree(table.path)
+    columns = {name: kind for name, kind in COLUMNS.items() if name != "KafkaTimestamp"}
+    older = spark.createDataFrame(older, ", ".join(f"{name} {kind}" for name, kind in columns.items()))
+    table.replace(older, [], note)
+    assert "KafkaTimestamp" not in table.read(spark).columns
+    produce(broker, feed, ("www", NOON, 8), ("www", NOON + dt.timedelta(days=1), 9))
+    run_job(archive, live_platform, "--run-id", "run-2", "--feed", feed.name)
+    friday, saturday = dt.date(2026, 11, 20), dt.date(2026, 11, 21)
+    expected = [("login", NOON, 1, friday), ("www", NOON, 8, friday), ("www", NOON + dt.timedelta(days=1), 9, saturday)]
+    assert kept(spark, live_platform, feed) == expected
+    assert {row.ServiceName for row in table.read(spark).where("KafkaTimestamp IS NULL").collect()} == {"login"}
+    run_job(build_baseline, live_platform, "--run-id", "run-2", "--feed", feed.name, "--as-of", "2026-11-23")
+    assert tables.candidate(live_platform, feed).version() == 0
 
 
 @pytest.mark.parametrize(
@@ -127,24 +161,9 @@ def test_a_repair_makes_dates_anew_from_the_topic_and_keeps_what_it_no_longer_ho
     produce(broker, feed, ("www", now - day, 1), ("www", now, 2), ("login", now, 3))
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
     table = tables.history(live_platform, feed)
-    damaged = (
-        table.read(spark)
-        .where("ServiceName = 'www'")
-        .selectExpr("ServiceName", "Timestamp", "Value + 100 AS Value", "KafkaPartition", "KafkaOffset", "Slot", "Date")
-    )
-    old = (
-        table.read(spark)
-        .limit(1)
-        .selectExpr(
-            "'old' AS ServiceName",
-            "Timestamp",
-            "Value",
-            "-1 AS KafkaPartition",
-            "-1L AS KafkaOffset",
-            "Slot",
-            f"DATE'{today}' AS Date",
-        )
-    )
+    damaged = table.read(spark).where("ServiceName = 'www'").withColumn("Value", F.col("Value") + 100)
+    nowhere = {"KafkaPartition": F.lit(-1), "KafkaOffset": F.lit(-1), "KafkaTimestamp": F.lit(None)}
+    old = table.read(spark).limit(1).withColumns({"ServiceName": F.lit("old"), "Date": F.lit(today)} | nowhere)
     history_table.write(spark, table, damaged.unionByName(old).cache(), [today - day, today], {})
     run_job(
         repair_history,

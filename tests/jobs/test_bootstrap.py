@@ -14,9 +14,9 @@ import pytest
 from contracts.feeds import Feed, load_feed
 from jobs import bootstrap
 from jobs.backends import history_table, tables
-from jobs.transforms.history_rows import placed
 from sources.capture import BadRows, Capture
 from tests.jobs.captures import arrow, instants, table, utc
+from tests.jobs.readings import arrived
 
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
 ROADS = load_feed("road-traffic")
@@ -71,12 +71,7 @@ def test_times_names_and_values_as_people_write_them(spark, load, lake_platform,
 @pytest.mark.full
 def test_a_folder_by_date_again_and_beside_what_came_by_the_topic(spark, load, lake_platform, tmp_path):
     topic = [("I-94", utc("2024-05-01T06:00"), 60, 0, 7), ("I-94", utc("2024-05-01T08:00"), 80, 0, 8)]
-    live = spark.createDataFrame(
-        topic, "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long"
-    )
-    history_table.merge(
-        spark, tables.history(lake_platform, ROADS), placed(live, ROADS.timezone, ROADS.interval_seconds), {"offsets": {"0": 9}}
-    )
+    history_table.merge(spark, tables.history(lake_platform, ROADS), arrived(spark, ROADS, topic), {"offsets": {"0": 9}})
     arrow(tmp_path / "c/Date=2024-05-01/x.parquet", ["I-94", "I-94"], instants("2024-05-01T06:00", "2024-05-02T04:30"), [6, 7])
     arrow(tmp_path / "c/Date=2024-05-02/x.parquet", ["I-94", "I-35"], instants("2024-05-02T05:00", "2024-05-02T05:00"), [8, 9])
     (tmp_path / "c/labels.json").write_text("{}")

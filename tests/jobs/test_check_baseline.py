@@ -16,7 +16,7 @@ from jobs import build_baseline, check_baseline, promote_baseline
 from jobs.backends import tables
 from jobs.backends.history_table import merge
 from jobs.errors import JobError
-from jobs.transforms.history_rows import placed
+from tests.jobs.readings import arrived
 
 FEED = load_feed("road-traffic")
 AS_OF = dt.date(2026, 12, 1)
@@ -54,9 +54,7 @@ def load(spark, lake_platform, days: int) -> None:
         for number, at in enumerate(hours)
         for road in ("I-94", "I-35")
     ]
-    schema = "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long"
-    frame = placed(spark.createDataFrame(rows, schema), FEED.timezone, FEED.interval_seconds)
-    merge(spark, tables.history(lake_platform, FEED), frame, {})
+    merge(spark, tables.history(lake_platform, FEED), arrived(spark, FEED, rows), {})
 
 
 def build(run_job, platform, run_id="night-1"):

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from stack.parts import query_table
+from stack.parts import job
 from tests.jobs import events
 from tests.jobs.applications import until
 from tests.jobs.kills import KILLS, deployed, killed_while
@@ -53,7 +53,9 @@ def test_events(broker, start):
     letters = {(message.topic(), message.key()) for message in reader.look() if message.topic().endswith("dead-letter")}
     refused = {n for n, (_, each) in enumerate(changes) if each["op"] != "DELETE" and not events.allowed(each)}
     assert letters == {("product-changes.dead-letter", f"product-changes-0-{n}".encode()) for n in refused}
-    recomputed = [json.loads(line)["value"] for line in query_table.printed(broker, "trending-products").splitlines()]
+    recomputed = [
+        json.loads(line)["value"] for line in job.printed(broker, "jobs.query_table", "--query", "trending-products").splitlines()
+    ]
     assert events.as_trending(recomputed) == trending
     assert last.stop() == 0
 

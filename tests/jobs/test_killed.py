@@ -15,9 +15,9 @@ from contracts.feeds import load_feed
 from jobs import archive, build_baseline, check_baseline, promote_baseline, rollback_baseline
 from jobs.backends import tables
 from jobs.backends.history_table import merge
-from jobs.transforms.history_rows import placed
 from sources.producer import encoder
 from stack.deploy import schemas, topics
+from tests.jobs.readings import arrived
 from tests.jvm import ENVIRONMENT
 
 pytestmark = [pytest.mark.kill, pytest.mark.full]
@@ -28,7 +28,6 @@ AS_OF = dt.date(2026, 9, 22)  # a Tuesday
 MODULES = {
     module.__name__.removeprefix("jobs."): module for module in (archive, build_baseline, check_baseline, promote_baseline)
 }
-READINGS = "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long"
 # Every write of the night, in its order: job, method of lake.Table, points
 STEPS = {
     "archive": ("replace", ["before", "during", "after"]),
@@ -75,7 +74,7 @@ def night(spark, run_job, live_platform, broker):
     schemas.register(broker.registry, FEED.topics)
     first = AS_OF - dt.timedelta(days=36)
     rows = [("I-94", at, value, 0, -1) for at, value in hourly(first, 35, 100)]
-    frame = placed(spark.createDataFrame(rows, READINGS), FEED.timezone, FEED.interval_seconds).cache()
+    frame = arrived(spark, FEED, rows).cache()
     merge(spark, tables.history(live_platform, FEED), frame, {})
     for job in ("build_baseline", "check_baseline", "promote_baseline"):
         yesterday = [str(AS_OF - dt.timedelta(days=1)) if each == str(AS_OF) else each for each in arguments(job, "n1")]

@@ -8,10 +8,9 @@ from contracts.feeds import load_feed
 from jobs import maintain_tables
 from jobs.backends import tables
 from jobs.backends.history_table import merge
-from jobs.transforms.history_rows import placed
+from tests.jobs.readings import arrived
 
 FEED = load_feed("road-traffic")
-READINGS = "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long"
 
 
 @pytest.fixture
@@ -20,13 +19,8 @@ def now() -> dt.datetime:
 
 
 def arrive(spark, platform, at: dt.datetime, value: int = 1) -> None:
-    frame = spark.createDataFrame([("I-94", at, value, 0, value)], READINGS)
-    merge(
-        spark,
-        tables.history(platform, FEED),
-        placed(frame, FEED.timezone, FEED.interval_seconds).cache(),
-        {"offsets": {"0": value}},
-    )
+    rows = arrived(spark, FEED, [("I-94", at, value, 0, value)])
+    merge(spark, tables.history(platform, FEED), rows.cache(), {"offsets": {"0": value}})
 
 
 def maintain(run_job, platform, *more) -> None:

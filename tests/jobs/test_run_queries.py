@@ -2,11 +2,9 @@
 
 import datetime as dt
 import json
-import signal
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
@@ -14,11 +12,12 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from contracts import avro
 from contracts.queries import Query, load_queries
 from contracts.topics import query_topics
-from jobs import run_queries
+from jobs import run_queries, skip_lost
 from jobs.errors import JobError
 from stack.deploy import schemas, topics
 from supervision.files import StreamFolder
 from tests.jobs.rides import NEW_YORK, Reader, RidesTopic, per_vendor_minute, sample
+from tests.support.topics import delete
 from tests.support.waiting import until
 
 PATIENCE = 120.0
@@ -42,6 +41,7 @@ class Application:
         declared = query_topics(made.values())
         topics.deploy(self.broker.kafka, declared)
         schemas.register(self.broker.registry, declared)
+        self.topics = declared
         self.source = RidesTopic(self.broker, self.topic("rides"))
         self.reader = Reader(self.broker, *(topic.name for topic in declared))
 
@@ -93,32 +93,9 @@ class Application:
         return sum(message.topic() == self.topic(topic) for message in self.reader.look())
 
 
-class Measured:
-    """A query whose backlog is known."""
-
-    def __init__(self, **figures):
-        self.figures = figures
-
-    def measured(self, ends: dict[str, int]) -> dict:
-        return self.figures and {"lag_records": ends["rides"], "lag_seconds": 0.0, "stalled_seconds": 0.0} | self.figures
-
-
-def test_the_broker_is_asked_once_for_all_queries_and_the_worst_of_them_is_the_applications():
-    asked: list[int] = []
-    ends = SimpleNamespace(now=lambda: asked.append(1) or {"rides": 7})
-    slow = Measured(lag_seconds=3.0, stalled_seconds=2.0, input_per_second=1.5)
-    worst = {"lag_records": 9, "lag_seconds": 3.0, "stalled_seconds": 2.0, "input_per_second": 1.5}
-    assert run_queries._measured(ends, [slow, Measured(lag_records=9, input_per_second=None), Measured()]) == worst
-    assert asked == [1]
-    assert run_queries._measured(ends, [Measured()]) == {}
-
-
 @pytest.fixture
-def application(live_platform, broker, run_job, monkeypatch):
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield Application(live_platform, broker, run_job, monkeypatch)
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+def application(live_platform, broker, run_job, monkeypatch, own_signals):
+    return Application(live_platform, broker, run_job, monkeypatch)
 
 
 def test_both_queries_read_the_sample_and_go_on_after_a_restart_without_loss_or_doubling(application):
@@ -142,6 +119,25 @@ def test_both_queries_read_the_sample_and_go_on_after_a_restart_without_loss_or_
     assert application.records("rides.dead-letter") == 4
     assert {row["total_amount"] < 40 for row in application.rides("low-amount").values()} == {True}
     assert application.told("rides-by-amount")["late_rows"] == 0
+
+
+def test_a_topic_that_was_made_anew_stops_its_query_until_a_person_says_so(application, run_job, monkeypatch, capsys):
+    application.declare("rides-per-vendor-minute")
+    rides, name, skip = sample(), application.name, ("--application", application.name, "--run-id", "skip-1")
+    application.source.send(*rides[:150])
+    application.run(lambda: application.minutes() == per_vendor_minute(rides[:150]))
+    delete(application.broker.kafka, application.topic("rides"))
+    topics.deploy(application.broker.kafka, application.topics)
+    application.source.send(*rides[150:])
+    lost = f"topic {application.topic('rides')} was deleted and made anew: what was not read of the old one is lost"
+    with pytest.raises(JobError, match=f"^{lost}; `sundial queries skip-lost rides` goes on with what is there$"):
+        run_job(run_queries, application.platform, "--application", name)
+    monkeypatch.setattr(skip_lost, "load_application", run_queries.load_application)
+    run_job(skip_lost, application.platform, *skip)
+    assert capsys.readouterr().out.splitlines()[-1] == f"query rides-per-vendor-minute: {lost}"
+    application.run(lambda: application.minutes() == per_vendor_minute(rides))
+    run_job(skip_lost, application.platform, *skip)
+    assert capsys.readouterr().out.splitlines()[-1] == f"{name}: nothing is lost, nothing was changed"
 
 
 def ride(minute: int, total: float = 10.0) -> dict:

@@ -2,7 +2,6 @@
 declared converter that serves those who know the old version only."""
 
 import json
-import signal
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -95,7 +94,7 @@ class Converter:
 
 
 @pytest.fixture
-def converter(live_platform, broker, run_job, monkeypatch):
+def converter(live_platform, broker, run_job, monkeypatch, own_signals):
     name = f"meters-{uuid.uuid4().hex[:8]}"
     made = Converter(live_platform, run_job, name)
     query = load_queries()["meter-readings-v1"]
@@ -105,10 +104,7 @@ def converter(live_platform, broker, run_job, monkeypatch):
     monkeypatch.setattr(run_queries, "load_application", lambda *_: {own.name: own})
     topics.deploy(broker.kafka, query_topics([own]))
     schemas.register(broker.registry, query_topics([own]))
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield made
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    return made
 
 
 def test_a_converter_serves_old_consumers_while_old_and_new_producers_write(converter, broker, consumers):

@@ -4,7 +4,6 @@ import datetime as dt
 import hashlib
 import io
 import json
-import signal
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -105,13 +104,10 @@ class Scoring:
 
 
 @pytest.fixture
-def scoring(broker, live_platform, feed, run_job, monkeypatch):
+def scoring(broker, live_platform, feed, run_job, monkeypatch, own_signals):
     monkeypatch.setattr(score_query, "dt", SimpleNamespace(datetime=Clock, timedelta=dt.timedelta, date=dt.date))
     monkeypatch.setattr(Clock, "at", TUESDAY)
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield Scoring(broker, live_platform, feed, run_job)
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    return Scoring(broker, live_platform, feed, run_job)
 
 
 @pytest.fixture

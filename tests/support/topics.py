@@ -14,6 +14,8 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from tests.support.waiting import until
+
 QUICK = {
     "fetch.queue.backoff.ms": 5,
     "log_level": 0,
@@ -137,3 +139,10 @@ def produce(kafka: str, topic: str, records: Iterable[tuple[bytes | None, bytes 
     left = producer.flush(SECONDS)
     assert not left, f"{left} records were not acknowledged within {SECONDS} s"
     assert not failures
+
+
+def delete(kafka: str, topic: str) -> None:
+    """Delete a topic, and wait until the broker has forgotten it."""
+    admin = AdminClient({"bootstrap.servers": kafka} | QUICK)
+    admin.delete_topics([topic])[topic].result(SECONDS)
+    until("it is gone", lambda: topic not in admin.list_topics(timeout=SECONDS).topics)

@@ -17,7 +17,7 @@ HOUR = 3600
 SLOTS = 24
 WINDOW = 6
 CHICAGO = ZoneInfo("America/Chicago")
-READING = "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long"
+READING = "ServiceName string, Timestamp timestamp, Value long, KafkaPartition int, KafkaOffset long, KafkaTimestamp timestamp"
 MONDAY = dt.date(2026, 6, 1)
 
 
@@ -27,7 +27,7 @@ def reading(service="www", date=MONDAY, hour=9, value=100, fold=0):
 
 
 def built(spark, readings, holidays=(), grows=False):
-    rows = [(*reading, 0, 0) for reading in readings]
+    rows = [(*reading, 0, 0, None) for reading in readings]
     placed = history_rows.placed(spark.createDataFrame(rows, READING), "America/Chicago", HOUR)
     runs = placed.select("ServiceName", "Date", "Slot", "Value").mapInArrow(baseline.to_runs, baseline.RUNS)
     found: list[Row] = baseline.build(runs, list(holidays), SLOTS, SLOTS // WINDOW, grows).collect()

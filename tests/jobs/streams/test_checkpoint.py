@@ -49,3 +49,46 @@ def test_work_is_committed_up_to_the_last_batch_that_has_a_commit_and_before_tha
 def test_each_checkpoint_has_the_id_that_spark_gave_it(tmp_path):
     (tmp_path / "metadata").write_text('{"id":"6a0c"}')
     assert Checkpoint(tmp_path).query_id == "6a0c"
+
+
+def test_a_query_goes_on_at_other_offsets_of_one_topic_and_a_batch_that_was_not_committed_is_planned_again(tmp_path):
+    for name in ("offsets", "commits"):
+        (tmp_path / name).mkdir()
+    for batch, offset in ((6, 10), (7, 20), (8, 30)):
+        of_sources = [f'{{"t":{{"0":{offset},"1":5}}}}', "-", f'{{"u":{{"0":{offset}}},"t":{{"0":{offset + 1},"1":4}}}}']
+        (tmp_path / "offsets" / str(batch)).write_text("\n".join(["v1", '{"batchWatermarkMs":5,"t":{"0":1}}', *of_sources]))
+        (tmp_path / "offsets" / f".{batch}.crc").write_bytes(b"of Hadoop")
+    for batch in (6, 7):
+        (tmp_path / "commits" / str(batch)).write_text("v1\n{}")
+    checkpoint = Checkpoint(tmp_path)
+    assert checkpoint.reached() == {"t": {0: 20, 1: 4}, "u": {0: 20}}
+    checkpoint.go_on_at("t", {0: 25, 1: 5, 2: 0})
+    assert checkpoint.reached() == {"t": {0: 25, 1: 5, 2: 0}, "u": {0: 20}}
+    assert (tmp_path / "offsets" / "7").read_text().splitlines() == [
+        "v1",
+        '{"batchWatermarkMs":5,"t":{"0":1}}',
+        '{"t":{"0":25,"1":5,"2":0}}',
+        "-",
+        '{"u":{"0":20},"t":{"0":25,"1":5,"2":0}}',
+    ]
+    assert sorted(file.name for file in (tmp_path / "offsets").iterdir()) == [".6.crc", "6", "7"]
+
+
+def test_a_query_that_has_committed_nothing_begins_at_other_offsets(tmp_path):
+    for number, topic in enumerate(("t", "u")):
+        (tmp_path / "sources" / str(number)).mkdir(parents=True)
+        (tmp_path / "sources" / str(number) / "0").write_bytes(b'\0v1\n{"%s":{"0":7}}' % topic.encode())
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").write_text('v1\n{}\n{"t":{"0":9}}\n{"u":{"0":9}}')
+    checkpoint = Checkpoint(tmp_path)
+    checkpoint.go_on_at("t", {0: 12})
+    assert (checkpoint.reached(), checkpoint.has_batches) == ({"t": {0: 12}, "u": {0: 7}}, False)
+    assert (tmp_path / "sources" / "0" / "0").read_bytes() == b'\0v1\n{"t":{"0":12}}'
+
+
+def test_ids_of_topics_are_noted_beside_what_spark_notes(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "checkpoint")
+    assert checkpoint.topic_ids == {}
+    checkpoint.note_topic_ids({"t": "a"})
+    checkpoint.note_topic_ids({"t": "b", "u": "c"})
+    assert checkpoint.topic_ids == {"t": "b", "u": "c"}

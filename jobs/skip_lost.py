@@ -1,0 +1,75 @@
+"""Skip lost: have a feed or an application go on with what its topics hold, after records that it had not read were deleted.
+
+A stream and an archive refuse to go on if records expired before they were read, or if a topic was deleted and made anew. This
+job moves them to what is there: checkpoints are changed in place, and an archive gets a commit that says what is lost. If nothing
+is lost, nothing changes. What a query keeps as its state stays as it is. The stream must not run meanwhile.
+"""
+
+import argparse
+from collections.abc import Iterator
+
+from contracts.feeds import Feed
+from contracts.queries import Query, load_application, load_queries
+from jobs.backends import kafka, late_records, offset_ledger, settings, tables
+from jobs.backends.metric_events import Events
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
+from jobs.streams import topics_read
+from jobs.streams.checkpoint import Checkpoint
+from supervision.files import Locked, StreamFolder, locked
+
+
+def main(platform: Platform) -> None:
+    options = _options()
+    of, stream = (options.feed.name, "score") if options.feed else (options.application, "queries")
+    folder = StreamFolder.of(platform.streams, of, stream)
+    folder.make()
+    try:
+        with locked(folder.driver_lock):
+            skip = (
+                _of_feed(platform, options.feed, folder, options.run_id)
+                if options.feed
+                else _of_application(platform, folder, options)
+            )
+            lost = [f"{reader}: {gap}" for reader, gaps in skip for gap in gaps]
+    except Locked:
+        command = "streams" if options.feed else "queries"
+        raise JobError(f"{folder.name} runs; stop it first: sundial {command} stop {of}") from None
+    print("\n".join(lost) or f"{of}: nothing is lost, nothing was changed", flush=True)
+
+
+def _options() -> argparse.Namespace:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    settings.add_feed_or_application(arguments)
+    settings.add_run_id(arguments)
+    return arguments.parse_args()
+
+
+def _of_feed(platform: Platform, feed: Feed, folder: StreamFolder, run_id: str) -> Iterator[tuple[str, list[str]]]:
+    """By reader, what it goes on without."""
+    yield "scoring", topics_read.of_feed(platform, feed, Checkpoint(folder.checkpoint)).skip_lost()
+    yield "archive", offset_ledger.skip_lost(tables.history(platform, feed), kafka.topic(platform, feed.topic), run_id)
+
+
+def _of_application(platform: Platform, folder: StreamFolder, options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
+    """As `_of_feed`."""
+    for query in load_application(options.application, options.queries).values():
+        checkpoint = Checkpoint(folder.checkpoint / query.name)
+        yield f"query {query.name}", topics_read.of_query(platform, query, checkpoint).skip_lost()
+        if query.transform == "metric_summaries":
+            yield from _of_events(platform, query, options)
+
+
+def _of_events(platform: Platform, query: Query, options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
+    """Of the archive of a query's events, and of what counts in those that came too late."""
+    events = Events(platform, query)
+    topic, late = (
+        kafka.topic(platform, events.source.topic),
+        [query, *late_records.rollups_of(load_queries(options.queries), query)],
+    )
+    yield f"archive of {topic.name}", offset_ledger.skip_lost(events.table, topic, options.run_id)
+    yield f"repair of {query.name}", late_records.skip_lost(platform, late, events.table, options.run_id)
+
+
+if __name__ == "__main__":
+    settings.run(main)
