@@ -15,6 +15,8 @@ import deltalake
 import fastavro
 import pyarrow as pa
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from contracts import avro
@@ -22,7 +24,9 @@ from contracts.avro import Level
 from contracts.feeds import Feed
 from jobs import archive, score
 from jobs.backends import tables
+from jobs.errors import JobError
 from jobs.streams import score_query
+from jobs.streams.checkpoint import Checkpoint
 from stack.deploy import schemas
 from stack.deploy import topics as deployed
 from supervision.files import StreamFolder
@@ -200,3 +204,20 @@ def test_services_that_are_not_named_are_left_out(scoring, baseline):
         scoring.awaits(("checkout", 2, 2, 2, 200.0), ("billing", 4, 2, 4, None))
 
     scoring.while_running(act, "--services", "checkout, billing")
+
+
+def test_records_that_are_gone_before_they_were_read_end_it(scoring, feed, broker):
+    """With the message that docs/when-it-needs-you.md explains."""
+
+    def one_batch() -> None:
+        scoring.send("checkout", TUESDAY, 1)
+        until("the batch is committed", lambda: Checkpoint(scoring.folder.checkpoint).committed() == 1, 120)
+
+    scoring.while_running(one_batch, "--checkpoint-interval", "5")
+    for value in (2, 3):
+        scoring.send("checkout", TUESDAY, value)
+    admin = AdminClient({"bootstrap.servers": broker.kafka})
+    [deleted] = admin.delete_records([TopicPartition(feed.topic, 0, 3)]).values()
+    deleted.result(timeout=30)
+    with pytest.raises(JobError, match=r"OffsetOutOfRangeException: Fetch position .* is out of range for partition"):
+        scoring.run_job(score, scoring.platform, "--feed", feed.name)
