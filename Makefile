@@ -27,6 +27,7 @@ test: lint ## every kind of real part at least once, with a broker, a registry a
 
 test-all: lint ## everything, about an hour; SHARD=2/3 runs the second of three parts
 	@tests/chromium.sh
+	@tests/promtool.sh
 	SUNDIAL_TEST_PROFILE=thorough $(PYTEST) --tier all $(if $(SHARD),--shard $(SHARD)) $(ARGS)
 
 DENO = DENO_DIR=build/deno DENO_NO_UPDATE_CHECK=1 .venv/bin/deno

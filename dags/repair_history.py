@@ -13,7 +13,6 @@ these readings.
 *Trigger* it with the first and the last date, and a reason, which is stored in the table's history. Do so
 
 - after rows were lost or damaged,
-- after the feed's time zone was corrected,
 - when a corrected contract can read records that could not be read before.
 
 ## When it fails

@@ -148,8 +148,11 @@ class StreamTrigger(BaseTrigger):
         is still deferred, and the stream must run on. A cleared task may be deferred again too, but as another attempt.
         """
         same_attempt = self.stream.read_supervisor() == str(self.task_instance.id)
-        moved = await sync_to_async(self._task_state)() == "deferred" and same_attempt
-        if not moved and process.request_stop(self.stream):
+        if await sync_to_async(self._task_state)() == "deferred" and same_attempt:
+            return
+        if same_attempt:
+            self.stream.write_supervisor("")  # nobody's, until another attempt is in charge
+        if process.request_stop(self.stream):
             self.log.info("asked %s to stop", self.stream.name)
 
     def _task_state(self) -> str | None:

@@ -1,7 +1,7 @@
 """Repair history: rewrite dates of history/<feed> from what the topic still holds of them, in one commit.
 
-For rows that were lost or damaged, that belong to another date since the feed's time zone was corrected, or that a corrected
-contract can read now. Rows that the topic no longer holds (older than its retention, or bootstrapped) stay as they are.
+For rows that were lost or damaged, or that a corrected contract can read now. Rows that the topic no longer holds (older than its
+retention, or bootstrapped) stay as they are.
 """
 
 import datetime as dt

@@ -16,6 +16,7 @@ from contracts.feeds import Feed
 from serving.dependencies import CurrentState
 from serving.state import State
 from serving.streams import Stream, streams
+from supervision.status import REPORTED_STATES
 
 WELL = ("running", "swapping")
 router = APIRouter()
@@ -23,7 +24,8 @@ router = APIRouter()
 
 @router.get("/metrics", tags=["state"], summary="Metrics for Prometheus", response_class=Response)
 def metrics(state: CurrentState) -> Response:
-    """In Prometheus' text format. `sundial_stream_*` by feed and stream, `sundial_baseline_*` and `sundial_gate_*` by feed."""
+    """In Prometheus' text format. `sundial_stream_*` by feed and stream; `sundial_feed_*`, `sundial_baseline_*` and
+    `sundial_gate_*` by feed."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(state))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
@@ -34,29 +36,48 @@ class _Collector:
         self._state = state
 
     def collect(self) -> Iterator[Metric]:
-        yield from _of_streams(streams(Path(self._state.settings.streams), self._state.now()))
+        now = self._state.now()
+        yield from _of_streams(streams(Path(self._state.settings.streams), now), now)
+        yield from _of_feeds(self._state)
         yield from _of_baselines(self._state)
         yield from _of_gates(self._state)
 
 
-def _of_streams(found: list[Stream]) -> Iterator[Metric]:
-    gauges = {
+def _of_streams(found: list[Stream], now: dt.datetime) -> Iterator[Metric]:
+    always = {
         "up": ("1 while it scores or takes up another baseline, else 0", lambda each: each.state in WELL),
+        "given_up": ("1 while restarting has not helped, and no driver has run well since", lambda each: each.given_up),
+        "switched_off": ("1 while it has ended because a person wants that", lambda each: each.switched_off),
+        "launched_timestamp_seconds": ("When its driver was last launched", lambda each: _seconds(each.launched_at)),
+        "unattended_seconds": ("Since its supervision last looked", lambda each: _age(each.supervised_at, now)),
         "heartbeat_age_seconds": ("Since its driver last reported", lambda each: each.heartbeat_age_seconds),
+    }
+    # The last heartbeat of a driver that is gone, or hangs, says nothing about the present.
+    reported = {
         "baseline_version": ("Version of the baseline that it scores by; -1: none", lambda each: each.baseline_version),
+        "query_started_timestamp_seconds": ("When its query was planned", lambda each: _seconds(each.query_started_at)),
         "lag_records": ("Records of its topic that wait", lambda each: each.health.lag_records),
         "lag_seconds": ("How long the oldest of them has waited", lambda each: each.health.lag_seconds),
         "input_per_second": ("Records that come in, over ten seconds", lambda each: each.health.input_per_second),
         "stalled_seconds": ("How long none was done while some waited", lambda each: each.health.stalled_seconds),
     }
-    for name, (meaning, value) in gauges.items():
-        yield _gauge(f"sundial_stream_{name}", meaning, ["feed", "stream"], {(e.feed, e.stream): value(e) for e in found})
+    reporting = [each for each in found if each.state in REPORTED_STATES]
+    for gauges, streams_ in ((always, found), (reported, reporting)):
+        for name, (meaning, value) in gauges.items():
+            values = {(each.feed, each.stream): value(each) for each in streams_}
+            yield _gauge(f"sundial_stream_{name}", meaning, ["feed", "stream"], values)
     meaning = "Records dead-lettered since its query started"
     dead = CounterMetricFamily("sundial_stream_dead_letters", meaning, labels=["feed", "stream"])
-    for each in found:
+    for each in reporting:
         if each.health.dead_letters is not None:
             dead.add_metric([each.feed, each.stream], each.health.dead_letters)
     yield dead
+
+
+def _of_feeds(state: State) -> Iterator[Metric]:
+    newest = {(name,): state.memory.newest_at(name) for name in state.feeds}
+    seconds = {labels: None if at is None else at / 1000 for labels, at in newest.items()}
+    yield _gauge("sundial_feed_newest_reading_timestamp_seconds", "Time of its newest scored reading", ["feed"], seconds)
 
 
 def _of_baselines(state: State) -> Iterator[Metric]:
@@ -74,6 +95,9 @@ def _of_gates(state: State) -> Iterator[Metric]:
     judged = {labels: result for labels, result in newest.items() if result}
     passed = {labels: result.success for labels, result in judged.items()}
     yield _gauge("sundial_gate_passed", "Whether the gate passed the newest candidate", ["feed"], passed)
+    awaited = {(feed.name,): state.tables.awaits_approval(feed) for feed in state.feeds.values()}
+    meaning = "1 while a person may promote the newest candidate, which the gate refused"
+    yield _gauge("sundial_gate_awaits_approval", meaning, ["feed"], awaited)
     checked = {labels: result.checked_at.timestamp() for labels, result in judged.items()}
     yield _gauge("sundial_gate_checked_timestamp_seconds", "When it judged that", ["feed"], checked)
     failed = {
@@ -91,6 +115,14 @@ def _gauge(name: str, meaning: str, labels: list[str], values: Mapping[Any, floa
         if value is not None:
             family.add_metric(list(key), float(value))
     return family
+
+
+def _seconds(instant: dt.datetime | None) -> float | None:
+    return None if instant is None else instant.timestamp()
+
+
+def _age(instant: dt.datetime | None, now: dt.datetime) -> float | None:
+    return None if instant is None else max((now - instant).total_seconds(), 0.0)
 
 
 def _midnight(feed: Feed, date: dt.date) -> float:

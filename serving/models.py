@@ -191,6 +191,10 @@ class StreamInfo(BaseModel):
         Field(description="dead: its process is gone; stale: the process lives but has not reported for 10 s."),
     ]
     problem: Annotated[str | None, Field(description="What is wrong and where to look; null: nothing.")]
+    given_up: Annotated[bool, Field(description="Whether restarting has not helped, and no driver has run well since.")]
+    switched_off: Annotated[bool, Field(description="Whether it has ended because a person wants that.")]
+    launched_at: Annotated[dt.datetime | None, Field(description="When its supervision last launched a driver.")]
+    supervised_at: Annotated[dt.datetime | None, Field(description="When its supervision last looked; null: it has none.")]
     pid: int | None
     started_at: dt.datetime | None
     heartbeat_at: dt.datetime | None

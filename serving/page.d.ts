@@ -127,6 +127,10 @@ export interface StreamInfo {
   stream: string;
   state: "running" | "starting" | "swapping" | "stopping" | "stopped" | "dead" | "stale";
   problem: string | null;
+  given_up: boolean;
+  switched_off: boolean;
+  launched_at: string | null;
+  supervised_at: string | null;
   pid: number | null;
   started_at: string | null;
   heartbeat_at: string | null;

@@ -28,6 +28,10 @@ class Stream:
     stream: str
     state: str
     problem: str | None
+    given_up: bool
+    switched_off: bool
+    launched_at: dt.datetime | None
+    supervised_at: dt.datetime | None
     pid: int | None
     started_at: dt.datetime | None
     heartbeat_at: dt.datetime | None
@@ -55,6 +59,10 @@ def _stream(found: StreamStatus, history: str) -> Stream:
         stream=stream,
         state=found.state,
         problem=found.problem,
+        given_up=found.given_up,
+        switched_off=found.switched_off,
+        launched_at=found.launched_at,
+        supervised_at=found.supervised_at,
         pid=found.pid,
         started_at=parse_time(found.driver.get("started_at")),
         heartbeat_at=parse_time(heartbeat.get("at")),

@@ -105,6 +105,26 @@ class Tables:
             for row in newest.slice(0, limit).to_pylist()
         ]
 
+    def awaits_approval(self, feed: Feed) -> bool | None:
+        """Whether the gate refused the newest candidate, and a person may promote it; None: the gate has judged none.
+
+        Nobody may once something was put in force since, or if what is in force is as of a later date.
+        """
+        newest = next(iter(self.gate_results(feed, 1)), None)
+        if newest is None:
+            return None
+        in_force = self._log(feed).in_force
+        if newest.success or in_force is None:
+            return not newest.success
+        as_of = self._candidates(feed).get(newest.candidate_version)
+        overtaken = as_of is not None and in_force.as_of is not None and as_of < in_force.as_of
+        return not overtaken and in_force.promoted_at < newest.checked_at
+
+    def _candidates(self, feed: Feed) -> dict[int, dt.date | None]:
+        """The date that each version of the feed's candidate is as of."""
+        table = self._open(f"baseline_candidate/{feed.table}")
+        return {} if table is None else self._of_version(("candidates", feed.name), table, lambda: _read_candidates(table))
+
     def _of_version(self, what: tuple[str, str], table: DeltaTable, read: Callable[[], object]):
         """What `read` finds in this version of the table, read once for each version."""
         version = _version(table)
@@ -162,6 +182,11 @@ def _read_gate_results(table: DeltaTable, feed: Feed) -> pa.Table:
     columns = ["RunId", "CandidateVersion", "CheckedAt", "Success", "Results"]
     rows = table.to_pyarrow_dataset().to_table(columns=columns, filter=ds.field("Feed") == feed.name)
     return rows.sort_by([("CheckedAt", "descending")]).slice(0, HELD_GATE_RESULTS)
+
+
+def _read_candidates(table: DeltaTable) -> dict[int, dt.date | None]:
+    built = baseline_log(table.history()).entries  # a candidate's commit says of itself what a promotion says
+    return {entry.version: entry.as_of for entry in built}
 
 
 def _utc(instant: dt.datetime) -> dt.datetime:

@@ -11,7 +11,8 @@ A stream is the `score` of a feed or the `queries` of an application. Its folder
     stop            a request: the driver ends at a batch boundary and removes the file
     launch.lock     locked from before a launch until the driver's JVM ends; its content describes the last launch
     driver.log      what the driver prints
-    supervisor      the id of the task attempt in charge; its modification time is when that last looked at the stream
+    supervisor      the id of the task attempt in charge, empty after a person has ended it; its modification time is when that
+                    last looked at the stream
     given-up        restarting has not helped, and no driver has run well since; contains `told` once the alert was sent
 """
 
@@ -125,6 +126,10 @@ class StreamFolder:
         """Note that the supervision looks at the stream just now."""
         with suppress(FileNotFoundError):
             os.utime(self.supervisor_file)
+
+    def is_switched_off(self) -> bool:
+        """Whether a person has ended the supervision, and none has begun since."""
+        return self.supervisor_file.exists() and not self.read_supervisor()
 
     def look_mark(self) -> int:
         """Changes with every look; 0 if no supervision ever was in charge."""

@@ -16,8 +16,8 @@ REPORTED_STATES = ("starting", "running", "swapping", "stopping")
 class StreamStatus:
     """One stream at one moment.
 
-    state: what the driver reports (REPORTED_STATES); or `stopped`: it ended on request, `dead`: it ended otherwise, `stale`: it
-    lives but does not report.
+    state: what the driver reports (REPORTED_STATES); or `stopped`: it ended on request, or a person has switched the stream off,
+    `dead`: it ended otherwise, `stale`: it lives but does not report.
     problem: what is wrong and where to look; None if nothing is.
     heartbeat: of the present driver, empty before its first; age: seconds since then.
     """
@@ -44,6 +44,23 @@ class StreamStatus:
         return self.folder.log
 
     @property
+    def switched_off(self) -> bool:
+        """Whether it has ended because a person wants that; one that is supervised is launched again."""
+        return self.state == "stopped" and not self.folder.read_supervisor()
+
+    @property
+    def launched_at(self) -> dt.datetime | None:
+        """When the supervision last launched a driver."""
+        at = self.folder.read_launch().at
+        return dt.datetime.fromtimestamp(at, dt.UTC) if at else None
+
+    @property
+    def supervised_at(self) -> dt.datetime | None:
+        """When the supervision last looked at the stream; None if none ever did."""
+        mark = self.folder.look_mark()
+        return dt.datetime.fromtimestamp(mark / 1e9, dt.UTC) if mark else None
+
+    @property
     def given_up(self) -> bool:
         """Whether restarting has not helped; the stream is then tried at long intervals only."""
         return self.folder.is_given_up()
@@ -68,7 +85,7 @@ def stopped_on_request(heartbeat: Mapping[str, Any]) -> bool:
 
 
 def _ended(folder: StreamFolder, driver: dict[str, Any], heartbeat: dict[str, Any]) -> tuple[str, str | None]:
-    if stopped_on_request(heartbeat):
+    if folder.is_switched_off() or stopped_on_request(heartbeat):
         return "stopped", None
     if "pid" in driver:
         return "dead", f"driver {driver['pid']} is gone: see {folder.name}/{folder.log.name}"

@@ -69,6 +69,7 @@ def test_a_persons_act_stops_the_stream_cleanly_and_a_moved_trigger_does_not(
     monkeypatch.setattr(process, "request_stop", lambda of, ask=process.request_stop: requests.append(of) or ask(of))
     asyncio.run(triggerer.trigger.on_kill())
     assert requests == [stream] * stops
+    assert stream.read_supervisor() == ("" if stops and attempt_in_charge == "attempt-1" else attempt_in_charge)
     if stops:
         until("the driver is gone", lambda: process.is_gone(stream))
         assert stream.read_heartbeat()["state"] == "stopping"

@@ -66,3 +66,4 @@ def test_a_stream_is_given_up_another_is_switched_on_and_a_third_misses_no_readi
     after = well.status(instance)
     assert (after.pid, after.heartbeat["query_started_at"]) == (before.pid, before.heartbeat["query_started_at"])
     assert [each.state(instance) for each in (well, broken, new)] == ["running", "running", "stopped"]
+    assert [each.status(instance).switched_off for each in (well, broken, new)] == [False, False, True]

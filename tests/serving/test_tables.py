@@ -130,6 +130,49 @@ def test_a_table_made_anew_is_read_anew(tables, feed, lake):
     assert tables.arrays(feed, "b", 1) is not None
 
 
+@pytest.fixture
+def judged(feed, lake):
+    """judged(success, minute, as_of): a candidate as of that date that the gate judged in that minute."""
+    start = dt.datetime(2026, 11, 20, 6, tzinfo=dt.UTC)
+
+    def judge(success: bool, minute: int, as_of: str = "2026-11-20") -> None:
+        candidate = world.build(lake, feed, as_of)
+        world.gate_result(lake, feed, f"r{minute}", success, [], start + dt.timedelta(minutes=minute), candidate)
+
+    return judge
+
+
+def test_a_candidate_awaits_approval_if_it_is_the_newest_and_the_gate_refused_it(tables, feed, judged):
+    assert tables.awaits_approval(feed) is None
+    judged(True, 0)
+    assert tables.awaits_approval(feed) is False
+    judged(False, 1)
+    assert tables.awaits_approval(feed) is True, "also before anything was promoted"
+    judged(True, 2)
+    assert tables.awaits_approval(feed) is False
+
+
+def test_a_refused_candidate_awaits_approval_until_something_is_put_in_force(tables, feed, lake, judged):
+    world.promote(lake, feed, {"a": 1.0}, at="2026-11-19T06:00:00+00:00", as_of="2026-11-19")
+    judged(False, 0)
+    assert tables.awaits_approval(feed) is True
+    world.promote(lake, feed, {"a": 2.0}, at="2026-11-20T09:00:00+00:00", as_of="2026-11-20", gate=False, by="mara")
+    assert tables.awaits_approval(feed) is False, "a person approved it"
+    judged(False, 24 * 60, "2026-11-21")
+    assert tables.awaits_approval(feed) is True
+    world.roll_back(lake, feed, 0, at="2026-11-21T09:00:00+00:00")
+    assert tables.awaits_approval(feed) is False, "it was compared with another baseline than that in force now"
+
+
+def test_a_refused_candidate_of_a_past_night_awaits_nothing(tables, feed, lake, judged):
+    world.promote(lake, feed, {"a": 1.0}, at="2026-11-20T05:00:00+00:00", as_of="2026-11-20")
+    judged(False, 0, "2026-11-19")
+    assert tables.awaits_approval(feed) is False, "a backfill made it, and nobody can approve it"
+    judged(False, 1, "2026-11-20")
+    world.keep_up(lake, feed)
+    assert tables.awaits_approval(feed) is True, "upkeep puts nothing in force"
+
+
 def test_gate_results_of_the_feed_newest_first(tables, feed, lake):
     start = dt.datetime(2026, 11, 20, 3, tzinfo=dt.UTC)
     other = feed.model_copy(update={"name": "other"})

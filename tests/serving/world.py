@@ -69,6 +69,13 @@ def promote(lake: Path, feed: Feed, scales: dict[str, float], days=range(1, 8), 
     )
 
 
+def build(lake: Path, feed: Feed, as_of: str) -> int:
+    """A candidate as of that date: its version."""
+    path = str(lake / "baseline_candidate" / feed.table)
+    write_deltalake(path, pa.table({"DayType": [1]}), mode="append", commit_properties=properties({"as_of": as_of}))
+    return DeltaTable(path).version()
+
+
 def roll_back(lake: Path, feed: Feed, version: int, **more) -> None:
     """An older version in force again: its own note, with who rolled back, why and in which run."""
     table = DeltaTable(baseline_path(lake, feed))
@@ -123,11 +130,13 @@ def archive(lake: Path, feed: Feed, readings: dict[tuple[str, dt.datetime], int]
     write_deltalake(str(lake / "history" / feed.table), table, mode="append", partition_by=["Date"])
 
 
-def gate_result(lake: Path, feed: Feed, run_id: str, success: bool, results: list[dict], at: dt.datetime) -> None:
+def gate_result(
+    lake: Path, feed: Feed, run_id: str, success: bool, results: list[dict], at: dt.datetime, candidate: int = 3
+) -> None:
     row = {
         "Feed": feed.name,
         "RunId": run_id,
-        "CandidateVersion": 3,
+        "CandidateVersion": candidate,
         "CheckedAt": at,
         "Success": success,
         "Results": json.dumps(results),

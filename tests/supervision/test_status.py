@@ -1,10 +1,11 @@
 """A stream's state follows from its lock and its heartbeat."""
 
 import datetime as dt
+import os
 
 import pytest
 
-from supervision.files import StreamFolder, locked
+from supervision.files import LaunchRecord, StreamFolder, locked, write_launch
 from supervision.status import STALE_SECONDS, read_all, read_status
 
 NOW = dt.datetime.now(dt.UTC)
@@ -103,3 +104,32 @@ def test_a_stream_is_given_up_while_it_is_marked_so(folder):
     assert not read_status(folder).given_up
     folder.mark_given_up()
     assert read_status(folder).given_up
+
+
+@pytest.mark.parametrize("state", ["running", "stopping"])
+@pytest.mark.parametrize(("in_charge", "off"), [(None, False), ("attempt-1", False), ("", True)])
+def test_a_stream_is_switched_off_by_a_person_and_not_by_its_drivers_end(folder, state, in_charge, off):
+    folder.write_driver({"pid": 1, "started_at": ago(60).isoformat()})
+    beat(folder, ago(5), state=state)
+    if in_charge is not None:
+        folder.write_supervisor(in_charge)
+    found, by_hand = read_status(folder, NOW), in_charge is None and state == "stopping"
+    assert found.switched_off == (off or by_hand)
+    assert found.state == ("stopped" if off or state == "stopping" else "dead")
+
+
+def test_a_driver_that_still_ends_is_not_switched_off(driver):
+    beat(driver, ago(0.5))
+    driver.write_supervisor("")
+    assert (read_status(driver, NOW).state, read_status(driver, NOW).switched_off) == ("running", False)
+
+
+def test_when_a_stream_was_launched_and_looked_at(folder):
+    assert (read_status(folder).launched_at, read_status(folder).supervised_at) == (None, None)
+    with locked(folder.launch_lock) as lock:
+        write_launch(lock, LaunchRecord(7, ago(90).timestamp()))
+    folder.write_supervisor("attempt-1")
+    os.utime(folder.supervisor_file, (0, ago(20).timestamp()))
+    found = read_status(folder)
+    assert abs(found.launched_at - ago(90)) < dt.timedelta(seconds=0.001)
+    assert abs(found.supervised_at - ago(20)) < dt.timedelta(seconds=0.001)

@@ -37,6 +37,7 @@ UNKNOWN = 5.0  # seconds of a unit that was never measured
 MAY_SKIP = (
     "there is no kubectl",
     "no chromium on this machine",
+    "there is no promtool",
     "Kafka Streams' jars are not there",  # the benchmark that needs them fetches them
 )
 WORTH_NOTING = 0.5  # seconds of a fixture's set-up that the report keeps
