@@ -32,6 +32,7 @@ class Part:
     command: list[str]
     environment: dict[str, str]
     healthy: Callable[[], bool]
+    prepare: Callable[[], None] = lambda: None  # what must be done before it starts; done again before each start
     port: int | None = None  # the port it listens on, if any
     timeout: float = 90.0  # seconds until it must be healthy
     folder: Path | None = None  # where it runs
@@ -74,6 +75,7 @@ def start(instance: Instance, part: Part) -> bool:
     kill(left_behind(instance, part.name))
     if part.port:
         require_free(part.port, part.name)
+    part.prepare()
     log = log_file(instance, part.name)
     if log.exists() and log.stat().st_size > LOG_LIMIT:
         log.replace(log.with_suffix(".log.1"))

@@ -1,6 +1,8 @@
 """A stack's folder: ports that stay, secrets that only the owner reads, an environment without leftovers."""
 
+import contextlib
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -95,9 +97,29 @@ def test_a_process_inherits_nothing_of_another_stack_or_airflow(tmp_path, monkey
     assert environment[MARK] == str(tmp_path)
 
 
+def test_a_process_that_a_process_of_the_stack_starts_has_the_same_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUNDIAL_SPARK_MASTER", "spark://head:7077")
+    instance = Instance(tmp_path).make(base=0)
+    once = instance.process_environment()
+    for name, value in once.items():
+        monkeypatch.setenv(name, value)
+    assert instance.process_environment() == once
+    assert once["SUNDIAL_SPARK_MASTER"] == "spark://head:7077", "the person who starts a stack may say it"
+
+
 def test_two_commands_at_once_do_not_both_start_the_stack(tmp_path):
     instance = Instance(tmp_path).make(base=0)
-    with instance.locked(), pytest.raises(StackError, match="another command is starting or stopping"), instance.locked():
+    refused = pytest.raises(StackError, match="another command is starting or stopping")
+    with instance.locked(), refused, instance.locked(patience=0):
+        pass
+
+
+def test_a_command_waits_for_who_holds_the_lock_for_a_moment(tmp_path):
+    instance = Instance(tmp_path).make(base=0)
+    held = contextlib.ExitStack()
+    held.enter_context(instance.locked())
+    threading.Timer(0.3, held.close).start()
+    with instance.locked(), pytest.raises(StackError), instance.locked(patience=0):
         pass
 
 
