@@ -135,12 +135,13 @@ def describe(anomaly: dict) -> str:
     return f"{at} UTC {anomaly['ServiceName']}: {anomaly['Value']} where {anomaly['Expected']:.0f} is usual"
 
 
-def farewell(instance: Instance) -> str:
-    """What a person can do next."""
+def farewell(instance: Instance, terminal: bool) -> str:
+    """What a person can do next. terminal: whether it goes to one; elsewhere others may read it, so it has no password."""
+    password = instance.secrets["password"] if terminal else f"in {instance.path / 'secrets.json'}"
     return f"""
 [bold]Dashboard[/bold]  {instance.api}
 [bold]API[/bold]        {instance.api}/openapi.json
-[bold]Airflow[/bold]    {instance.airflow}   user {airflow.USER}, password {instance.secrets["password"]}
+[bold]Airflow[/bold]    {instance.airflow}   user {airflow.USER}, password {password}
 
 Three things to try:
   1. watch checkout on the dashboard: a surge now, an outage of search in some minutes
