@@ -208,3 +208,4 @@ def test_the_watcher_ends_with_the_stacks_folder(instance):
     watcher.start(instance)
     (instance.path / "ports.json").unlink()
     until("its end", lambda: process.find(instance, watcher.NAME) is None)
+    assert process.log_file(instance, watcher.NAME).read_text() == "", "it has not crashed"
