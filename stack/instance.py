@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
+from stack import private
 from stack.errors import Busy, StackError
 from stack.install import class_archive
 
@@ -72,12 +73,6 @@ OWN = (
 )
 
 
-def write_private(file: Path, text: str) -> None:
-    """Write a file that only its owner can read."""
-    file.touch(mode=0o600)
-    file.write_text(text)
-
-
 @dataclass(frozen=True)
 class Instance:
     """One stack. Two with different folders and ports share nothing."""
@@ -120,7 +115,7 @@ class Instance:
             raise StackError(what, remedy="sundial clean deletes it with its data; or name another with --home")
         if base is not None or not has:
             self._choose_ports(DEFAULT_BASE if base is None else base, port_names(has or brokers or 1))
-        self._make_secrets()
+        private.kept(self.path / "secrets.json")
         return self
 
     def others(self) -> list[str]:
@@ -155,14 +150,6 @@ class Instance:
             return list(kept.values())
         return free_ports(count)
 
-    def _make_secrets(self) -> None:
-        file = self.path / "secrets.json"
-        if file.exists():
-            return
-        values = {name: secrets.token_urlsafe(64) for name in ("jwt", "api")}
-        values["password"] = secrets.token_urlsafe(12)
-        write_private(file, json.dumps(values))
-
     @cached_property
     def ports(self) -> dict[str, int]:
         file = self.path / "ports.json"
@@ -172,7 +159,7 @@ class Instance:
 
     @cached_property
     def secrets(self) -> dict[str, str]:
-        return json.loads((self.path / "secrets.json").read_text())
+        return private.kept(self.path / "secrets.json")
 
     @property
     def brokers(self) -> range:

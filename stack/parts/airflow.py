@@ -13,9 +13,10 @@ from pathlib import Path
 
 import httpx
 
+from stack import private
 from stack.errors import StackError, tail
 from stack.install import java
-from stack.instance import HOST, ROOT, SPARK_MASTER, Instance, write_private
+from stack.instance import HOST, ROOT, SPARK_MASTER, Instance
 from stack.parts import process
 
 USER = "admin"
@@ -105,7 +106,7 @@ def healthy(instance: Instance, name: str) -> bool:
 def prepare(instance: Instance, variables: dict[str, str]) -> None:
     """Write the password file and bring the database to this version's schema, once per version."""
     folder(instance).mkdir(exist_ok=True)
-    write_private(folder(instance) / "passwords.json", json.dumps({USER: instance.secrets["password"]}))
+    private.write(folder(instance) / "passwords.json", json.dumps({USER: instance.secrets["password"]}))
     stamp, current = folder(instance) / "migrated", version("apache-airflow")
     if stamp.exists() and stamp.read_text() == current:
         return

@@ -44,11 +44,20 @@ def log_file(instance: Instance, name: str) -> Path:
 
 def find(instance: Instance, name: str) -> psutil.Process | None:
     """The recorded process of that name if it still lives; a recycled pid or a zombie does not count."""
-    try:
-        record = json.loads((instance.runs / f"{name}.json").read_text())
-        return alive(record["pid"], record["created"])
-    except (FileNotFoundError, json.JSONDecodeError):
-        return None
+    record = _record(instance, name)
+    return alive(record["pid"], record["created"]) if record else None
+
+
+def port(instance: Instance, name: str) -> int | None:
+    """Where the recorded process of that name listens, if it does."""
+    return _record(instance, name).get("port")
+
+
+def _record(instance: Instance, name: str) -> dict:
+    """Empty if nothing of that name was started, or if it was stopped."""
+    with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
+        return json.loads((instance.runs / f"{name}.json").read_text())
+    return {}
 
 
 def alive(pid: int, created: float) -> psutil.Process | None:
@@ -171,11 +180,10 @@ def left_behind(instance: Instance, name: str) -> list[psutil.Process]:
 
     No new process gets the number of a session that has members: where another process has it, none of this session is left.
     """
-    try:
-        record = json.loads((instance.runs / f"{name}.json").read_text())
-        leader = psutil.Process(record["pid"])
-    except (FileNotFoundError, json.JSONDecodeError):
+    if not (record := _record(instance, name)):
         return []
+    try:
+        leader = psutil.Process(record["pid"])
     except psutil.NoSuchProcess:
         return session(record["pid"])
     return session(leader.pid) if abs(leader.create_time() - record["created"]) < CLOCK_SLACK else []

@@ -59,10 +59,8 @@ def state_of(running: bool, started: bool, healthy: bool) -> str:
 
 def rows(instance: Instance) -> list[Row]:
     names = process.recorded(instance)
-    brokers = kafka.names(instance)
-    parts = [*brokers, registry.NAME, *airflow.COMPONENTS, serving.NAME, watcher.NAME]
+    parts = [*kafka.names(instance), registry.NAME, *airflow.COMPONENTS, serving.NAME, watcher.NAME]
     health = checks(instance) if names else dict.fromkeys(parts, False)
-    ports = {name: name for name in (*brokers, registry.NAME, serving.NAME)} | {"airflow-api-server": "airflow"}
     restarts, now, found = watcher.restarts(instance), dt.datetime.now(dt.UTC), []
     for name in [*health, *(name for name in names if name not in health)]:
         running = process.find(instance, name)
@@ -73,7 +71,7 @@ def rows(instance: Instance) -> list[Row]:
                 name,
                 state,
                 running.pid if running else None,
-                instance.ports[ports[name]] if name in ports else None,
+                process.port(instance, name),
                 int(now.timestamp() - running.create_time()) if running else None,
                 told.restarts,
                 dt.datetime.fromtimestamp(told.last, dt.UTC).isoformat(timespec="seconds") if told.last else None,

@@ -86,6 +86,16 @@ def test_secrets_are_made_once_and_only_the_owner_reads_them(tmp_path):
     assert Instance(tmp_path / "other").make(base=0).secrets["jwt"] != instance.secrets["jwt"]
 
 
+def test_a_stack_of_an_older_sundial_gets_the_secrets_that_it_lacks_and_keeps_the_others(tmp_path):
+    Instance(tmp_path).make(base=0)
+    (tmp_path / "secrets.json").write_text('{"jwt": "j", "api": "a", "password": "p"}')
+    found = Instance(tmp_path).secrets
+    assert {name: value for name, value in found.items() if name != "connect"} == {"jwt": "j", "api": "a", "password": "p"}
+    assert len(found["connect"]) >= 12
+    assert Instance(tmp_path).secrets == found
+    assert stat.S_IMODE((tmp_path / "secrets.json").stat().st_mode) == 0o600
+
+
 def test_a_process_inherits_nothing_of_another_stack_or_airflow(tmp_path, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", "/elsewhere")
     monkeypatch.setenv("SUNDIAL_LAKE", "/elsewhere")

@@ -166,6 +166,11 @@ class TestWholeStack:
         assert result.exit_code == 0, report
         assert report["airflow"] == platform_stack.airflow
         assert [row["pid"] for row in report["processes"] if row["name"] == "kafka"] == [pids(platform_stack)["kafka"]]
+        listening = {row["name"]: row["port"] for row in report["processes"] if row["port"]}
+        ports = platform_stack.ports
+        assert listening == {name: ports[name] for name in ("kafka", "registry", "serving")} | {
+            "airflow-api-server": ports["airflow"]
+        }
 
     def test_status_fails_while_a_stream_is_dead_or_at_a_standstill(self, platform_stack):
         stream = StreamFolder.of(platform_stack.streams, "nobody", "score")
