@@ -32,7 +32,7 @@ class Part:
     command: list[str]
     environment: dict[str, str]
     healthy: Callable[[], bool]
-    prepare: Callable[[], None] = lambda: None  # what must be done before it starts; done again before each start
+    prepare: Callable[[], None] = lambda: None  # what is done before each start
     port: int | None = None  # the port it listens on, if any
     timeout: float = 90.0  # seconds until it must be healthy
     folder: Path | None = None  # where it runs
