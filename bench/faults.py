@@ -8,40 +8,44 @@ from dataclasses import dataclass
 
 import psutil
 
+from bench.platform import wait_for
 from stack.instance import Instance
-from stack.parts import kafka, lifecycle, process, registry
+from stack.parts import kafka, process, registry, status
 from supervision.files import StreamFolder
 from supervision.process import kill
 from supervision.status import read_status
 
 TRIGGERER, SCHEDULER = "airflow-triggerer", "airflow-scheduler"
-UNNOTICED = 3.0  # seconds; as long as it takes a person, or a watchdog, to start again what was killed
 
 
 @dataclass(frozen=True)
 class Fault:
-    """strike: acts on the stream's driver, which Airflow launches again; parts: are killed, and started by `sundial up`."""
+    """strike: acts on the stream's driver, which Airflow launches again; parts: are killed, and the watcher starts them again."""
 
     name: str
     parts: tuple[str, ...] = ()
     strike: Callable[[StreamFolder], None] = lambda stream: None
 
     def befall(self, instance: Instance, stream: StreamFolder) -> float:
-        """Do it, and what its owner would do; when the part was there again, in seconds since the epoch.
+        """Do it; when the part was there again, in seconds since the epoch.
 
         That is when all that was killed is healthy again. Where the driver alone was hit, it is when Airflow launched another.
         """
         struck = time.time()
         self.strike(stream)
-        for part in self.parts:
-            process.find(instance, part).kill()
-        time.sleep(UNNOTICED)
-        lifecycle.up(instance, lambda _: None)
-        if self.parts:
+        killed = {part: process.find(instance, part) for part in self.parts}
+        for each in killed.values():
+            each.kill()
+        if killed:
+            wait_for("a healthy stack", lambda: _replaced(instance, killed) and all(status.checks(instance).values()))
             return time.time()
         while (launched := stream.read_launch().at) < struck:
             time.sleep(0.1)
         return launched
+
+
+def _replaced(instance: Instance, killed: dict[str, psutil.Process]) -> bool:
+    return all(process.find(instance, part) not in (None, each) for part, each in killed.items())
 
 
 def python(stream: StreamFolder) -> psutil.Process:

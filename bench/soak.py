@@ -2,7 +2,7 @@
 
 Each part is killed in turn (SIGKILL): the driver's Python process, its JVM, both; the driver is stopped (SIGSTOP: a hang); then
 Airflow's triggerer, its scheduler, the broker, the registry, and all of them with the driver at once. Airflow brings the driver
-back; the other parts are started again by `sundial up`, as their owner would.
+back, and the watcher the other parts.
 
 `back_s_<fault>`: from when the killed part was there again (see `bench/faults.py`) until the stream runs and nothing waits as
 long as two seconds; `back_after_fault_s_<fault>`: from the fault itself. `lag_max`: the most that waited. `missing`: readings

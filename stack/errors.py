@@ -19,6 +19,10 @@ class StackError(Exception):
         return "\n".join(lines)
 
 
+class Busy(StackError):
+    """Another process is starting or stopping the stack."""
+
+
 def first_line(error: str) -> str:
     """Of an error in which Spark's plan may follow."""
     return error.strip().partition("\n")[0]

@@ -8,13 +8,16 @@ import secrets
 import shutil
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import cached_property
 from pathlib import Path
+from typing import IO
 
-from stack.errors import StackError
+from stack import private
+from stack.errors import Busy, StackError
 from stack.install import class_archive
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,7 +30,9 @@ SPARK_POOL = "spark"
 PORTS = ("serving", "airflow", "kafka", "controller", "registry")  # in order: base + 0, + 1, ...
 MOST_BROKERS = 9
 COPIES = 3  # of each record, where there are as many brokers
-INHERITED = ("SUNDIAL_ALERT_WEBHOOK",)  # what the person who starts a stack may say
+SPARK_MASTER = "SUNDIAL_SPARK_MASTER"  # where jobs run instead, e.g. spark://head:7077
+INHERITED = ("SUNDIAL_ALERT_WEBHOOK", SPARK_MASTER)  # what the person who starts a stack may say
+PATIENCE = 10.0  # seconds that a command waits for the lock: the watcher holds it for moments, another command for minutes
 MARK = "SUNDIAL_STACK"  # in the environment of each process that a stack starts, and of nothing else
 
 
@@ -64,14 +69,8 @@ def port_names(brokers: int) -> tuple[str, ...]:
 # What a stack's folder holds: the parts' folders, what they share, and what a JVM leaves behind that crashed in it.
 OWN = (
     *("airflow", "connect", "kafka", "kafka-[0-9]*", "lake", "logs", "registry", "run", "streams"),
-    *("history.*.json", "hs_err_pid*.log", "lock", "ports.json", "secrets.json"),
+    *("history.*.json", "hs_err_pid*.log", "lock", "ports.json", "restarts.json", "secrets.json"),
 )
-
-
-def write_private(file: Path, text: str) -> None:
-    """Write a file that only its owner can read."""
-    file.touch(mode=0o600)
-    file.write_text(text)
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class Instance:
             raise StackError(what, remedy="sundial clean deletes it with its data; or name another with --home")
         if base is not None or not has:
             self._choose_ports(DEFAULT_BASE if base is None else base, port_names(has or brokers or 1))
-        self._make_secrets()
+        private.kept(self.path / "secrets.json")
         return self
 
     def others(self) -> list[str]:
@@ -151,14 +150,6 @@ class Instance:
             return list(kept.values())
         return free_ports(count)
 
-    def _make_secrets(self) -> None:
-        file = self.path / "secrets.json"
-        if file.exists():
-            return
-        values = {name: secrets.token_urlsafe(64) for name in ("jwt", "api")}
-        values["password"] = secrets.token_urlsafe(12)
-        write_private(file, json.dumps(values))
-
     @cached_property
     def ports(self) -> dict[str, int]:
         file = self.path / "ports.json"
@@ -168,7 +159,7 @@ class Instance:
 
     @cached_property
     def secrets(self) -> dict[str, str]:
-        return json.loads((self.path / "secrets.json").read_text())
+        return private.kept(self.path / "secrets.json")
 
     @property
     def brokers(self) -> range:
@@ -216,20 +207,31 @@ class Instance:
         """The whole environment of a process of this stack: the caller's, without what belongs to another stack or Airflow."""
         foreign = ("SUNDIAL_", "AIRFLOW_", "_AIRFLOW_")
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(foreign) or k in INHERITED}
-        path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        first = str(Path(sys.prefix) / "bin")
+        path = os.pathsep.join([first, *(each for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if each != first)])
         # SPT_NOENV: a process that changes its title (Airflow's do) would otherwise write over its environment, and the mark.
         own = {"SPT_NOENV": "1", "PATH": path, "VIRTUAL_ENV": sys.prefix, "SPARK_LOCAL_IP": HOST, MARK: str(self.path)}
         return inherited | own | self.environment()
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Held while starting or stopping, so that two commands at once do not trip over each other."""
+    def locked(self, patience: float = PATIENCE) -> Iterator[None]:
+        """Held while starting or stopping, so that two who do so at once do not trip over each other.
+
+        Raises Busy if another process still holds it after `patience` seconds.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / "lock").open("w") as file:
-            try:
-                flock(file, LOCK_EX | LOCK_NB)
-            except BlockingIOError:
-                raise StackError(
-                    f"another command is starting or stopping the stack in {self.path}", remedy="wait for it"
-                ) from None
+            deadline = time.monotonic() + patience
+            while not _taken(file):
+                if time.monotonic() > deadline:
+                    raise Busy(f"another command is starting or stopping the stack in {self.path}", remedy="wait for it")
+                time.sleep(0.1)
             yield
+
+
+def _taken(file: IO) -> bool:
+    """Whether the lock of this file was free, and is this process's now."""
+    with contextlib.suppress(BlockingIOError):
+        flock(file, LOCK_EX | LOCK_NB)
+        return True
+    return False

@@ -14,12 +14,11 @@ from contracts.feeds import Feed, load_feed
 from stack import demo
 from stack.errors import StackError, tail
 from stack.instance import Instance
-from stack.parts import airflow, process, status
+from stack.parts import airflow, live, process, status
 from stack.parts.airflow_api import AirflowApi
 from stack.parts.lifecycle import Say, Starting
 from stack.parts.streams import Stream
 
-FEED = "service-use"
 STREAM: Literal["score"] = "score"
 SHOWN = 3  # anomalies
 NIGHTLY_TIMEOUT = 900.0
@@ -30,17 +29,17 @@ STEPS = 8
 
 def run(instance: Instance, say: Say) -> None:
     """The whole main job. Raises StackError naming the step that failed, its log and a remedy."""
-    feed = load_feed(FEED)
+    feed = load_feed(live.FEED)
     with instance.locked():
         step(say, 1, "start Kafka and the schema registry, deploy topics and contracts (Airflow boots meanwhile)")
         starting = Starting(instance, say)
         starting.data.result()
-        step(say, 2, f"load {demo.HISTORY_DAYS} days of {demo.SERVICES} simulated services into {feed.topic}")
+        step(say, 2, f"load {demo.HISTORY_DAYS} days of {live.SERVICES} simulated services into {feed.topic}")
         count = demo.load_history(instance, feed)
         say(f"{count:,} readings" if count else "the history is there already")
         seen = ends(instance, feed.anomalies_topic)
         step(say, 3, "start live readings; something goes wrong with checkout at once")
-        demo.start_live(instance, feed)
+        live.start(instance)
         since = dt.datetime.now(dt.UTC)
         step(say, 4, "wait for Airflow and serving")
         starting.wait()
@@ -59,7 +58,7 @@ def run(instance: Instance, say: Say) -> None:
     for anomaly in anomalies(instance, feed, seen, since):
         say(f"  {describe(anomaly)}")
     step(say, 8, "the other feeds: their samples, moved to the present; Airflow computes their baselines while you look around")
-    for other in demo.start_samples(instance):
+    for other in live.start_samples(instance):
         api.unpause(f"nightly_baseline.{other}")
 
 
@@ -119,8 +118,8 @@ def anomalies(instance: Instance, feed: Feed, seen: list[TopicPartition], since:
                 yield anomaly
             elif found and not anomaly:  # those that came together; the next are an interval away
                 return
-            elif not process.find(instance, demo.NAME):
-                raise StackError("the live readings have ended", log=process.log_file(instance, demo.NAME), remedy="see the log")
+            elif not process.find(instance, live.NAME):
+                raise StackError("the live readings have ended", log=process.log_file(instance, live.NAME), remedy="see the log")
             elif time.monotonic() > deadline:
                 log = Stream(feed.name, STREAM).folder(instance).log
                 what = f"no anomaly in {feed.anomalies_topic} within {ANOMALY_TIMEOUT:.0f} s"
@@ -136,12 +135,13 @@ def describe(anomaly: dict) -> str:
     return f"{at} UTC {anomaly['ServiceName']}: {anomaly['Value']} where {anomaly['Expected']:.0f} is usual"
 
 
-def farewell(instance: Instance) -> str:
-    """What a person can do next."""
+def farewell(instance: Instance, terminal: bool) -> str:
+    """What a person can do next. terminal: whether it goes to one; elsewhere others may read it, so it has no password."""
+    password = instance.secrets["password"] if terminal else f"in {instance.path / 'secrets.json'}"
     return f"""
 [bold]Dashboard[/bold]  {instance.api}
 [bold]API[/bold]        {instance.api}/openapi.json
-[bold]Airflow[/bold]    {instance.airflow}   user {airflow.USER}, password {instance.secrets["password"]}
+[bold]Airflow[/bold]    {instance.airflow}   user {airflow.USER}, password {password}
 
 Three things to try:
   1. watch checkout on the dashboard: a surge now, an outage of search in some minutes

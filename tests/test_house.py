@@ -36,7 +36,7 @@ INSIDE_JOBS = {
 INSIDE_STACK = {
     "install": {"errors"},
     "deploy": {"errors", "instance"},
-    "parts": {"errors", "instance", "install", "deploy"},
+    "parts": {"errors", "instance", "private", "install", "deploy"},
     "commands": {"errors", "instance", "install", "deploy", "parts", "main_job"},
 }
 FORMULAS_MAY_IMPORT = (

@@ -1,5 +1,7 @@
 """`sundial run`: the whole main job."""
 
+import sys
+
 import typer
 
 from stack.commands.console import console, failures_reported, progress
@@ -18,4 +20,4 @@ def run(context: typer.Context, port_base: PortBase = None, brokers: Brokers = N
         except StackError:
             console.print("What has started is left running, to be looked at: make status. Stop it: make stop.")
             raise
-        console.print(main_job.farewell(instance), soft_wrap=True)
+        console.print(main_job.farewell(instance, sys.stdout.isatty()), soft_wrap=True)

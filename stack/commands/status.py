@@ -36,14 +36,29 @@ def short(path: str, report: dict) -> str:
     return str(Path(path).relative_to(report["home"]))
 
 
+def coming(row: dict) -> str:
+    """When the watcher starts a dead process again, if it does."""
+    if row["restart_in_seconds"] is None:
+        return ""
+    return (
+        f", waits for {', '.join(row['waits_for'])}" if row["waits_for"] else f", restarting in {row['restart_in_seconds']:.0f} s"
+    )
+
+
+def restarts(row: dict) -> str:
+    """How often the watcher has started a process again."""
+    return f"{row['restarts']}, last at {row['last_restart'][11:19]} UTC" if row["restarts"] else ""
+
+
 def print_status(report: dict) -> None:
     console.print(f"{report['home']}: dashboard {report['dashboard']}, Airflow {report['airflow']}", soft_wrap=True)
     colours = {"healthy": "green", "running": "green", "stopped": "dim"}
-    table = Table("process", "state", "pid", "port", "uptime", "log", box=None)
+    table = Table("process", "state", "pid", "port", "uptime", "restarts", "log", box=None)
     for row in report["processes"]:
         uptime = "" if row["uptime_seconds"] is None else f"{row['uptime_seconds']} s"
-        state = f"[{colours.get(row['state'], 'red')}]{row['state']}[/]"
-        table.add_row(row["name"], state, str(row["pid"] or ""), str(row["port"] or ""), uptime, short(row["log"], report))
+        state = f"[{colours.get(row['state'], 'red')}]{row['state']}[/]{coming(row)}"
+        values = [str(row["pid"] or ""), str(row["port"] or ""), uptime, restarts(row), short(row["log"], report)]
+        table.add_row(row["name"], state, *values)
     console.print(table, soft_wrap=True)
     if report["streams"]:
         table = Table("stream", "state", "pid", "baseline", "heartbeat", "lag", "last error", "log", box=None)

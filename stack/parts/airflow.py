@@ -13,13 +13,13 @@ from pathlib import Path
 
 import httpx
 
+from stack import private
 from stack.errors import StackError, tail
 from stack.install import java
-from stack.instance import HOST, ROOT, Instance, write_private
+from stack.instance import HOST, ROOT, SPARK_MASTER, Instance
 from stack.parts import process
 
 USER = "admin"
-MASTER = "SUNDIAL_SPARK_MASTER"  # where jobs run instead, e.g. spark://head:7077
 SPARK_CORES = 4  # a stream in real-time mode keeps a task for each partition resident, and needs one core more
 COMPONENTS = {
     "airflow-api-server": ["api-server"],
@@ -64,7 +64,9 @@ def environment(instance: Instance) -> dict[str, str]:
     }
     return {
         "AIRFLOW_HOME": str(folder(instance)),
-        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": os.environ.get(MASTER, f"local[{SPARK_CORES}]")}),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(
+            {"conn_type": "spark", "host": os.environ.get(SPARK_MASTER, f"local[{SPARK_CORES}]")}
+        ),
         **{f"AIRFLOW__{key}": str(value) for key, value in settings.items()},
     }
 
@@ -80,6 +82,7 @@ def part(instance: Instance, name: str, variables: dict[str, str]) -> process.Pa
         command=[sys.executable, "-m", "airflow", *COMPONENTS[name]],
         environment=variables,
         healthy=lambda: healthy(instance, name),
+        prepare=lambda: prepare(instance, variables),
         port=instance.ports["airflow"] if name == "airflow-api-server" else None,
         timeout=180,
         folder=folder(instance),
@@ -103,7 +106,7 @@ def healthy(instance: Instance, name: str) -> bool:
 def prepare(instance: Instance, variables: dict[str, str]) -> None:
     """Write the password file and bring the database to this version's schema, once per version."""
     folder(instance).mkdir(exist_ok=True)
-    write_private(folder(instance) / "passwords.json", json.dumps({USER: instance.secrets["password"]}))
+    private.write(folder(instance) / "passwords.json", json.dumps({USER: instance.secrets["password"]}))
     stamp, current = folder(instance) / "migrated", version("apache-airflow")
     if stamp.exists() and stamp.read_text() == current:
         return
@@ -119,7 +122,6 @@ def prepare(instance: Instance, variables: dict[str, str]) -> None:
 def start(instance: Instance) -> None:
     """Start the components that do not run and wait until all are healthy."""
     variables = process_environment(instance)
-    prepare(instance, variables)
     parts = [part(instance, name, variables) for name in COMPONENTS]
     for each in parts:
         process.start(instance, each)

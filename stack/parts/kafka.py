@@ -68,7 +68,9 @@ def command(
 
 
 def prepare(instance: Instance, broker: int = 1) -> None:
-    """Write a broker's settings and format its data folder once."""
+    """Write a broker's settings and format its data folder once. Raises StackError if its controller's port is taken."""
+    controller = numbered("controller", broker)
+    process.require_free(instance.ports[controller], f"kafka's {controller}")
     folder = instance.path / numbered(NAME, broker)
     folder.mkdir(exist_ok=True)
     settings = folder / "server.properties"
@@ -99,6 +101,7 @@ def part(instance: Instance, broker: int = 1) -> process.Part:
         command=command("kafka.Kafka", settings, jvm=["-Xmx512m" if len(instance.brokers) == 1 else "-Xmx256m"]),
         environment=instance.process_environment(),
         healthy=lambda: healthy(instance, broker),
+        prepare=lambda: prepare(instance, broker),
         port=instance.ports[name],
     )
 
@@ -120,10 +123,6 @@ def start(instance: Instance) -> None:
     None is waited for before all are started: alone they are no cluster.
     """
     for broker in instance.brokers:
-        if not process.find(instance, numbered(NAME, broker)):
-            controller = numbered("controller", broker)
-            process.require_free(instance.ports[controller], f"kafka's {controller}")
-            prepare(instance, broker)
         process.start(instance, part(instance, broker))
     for broker in instance.brokers:
         process.wait(instance, part(instance, broker))

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 from contracts.topics import declared_topics
 from stack.deploy import schemas, topics
 from stack.errors import StackError
 from stack.install import java
 from stack.instance import SPARK_POOL, Instance
-from stack.parts import airflow, kafka, process, registry, serving
+from stack.parts import airflow, kafka, process, registry, serving, watcher
 from stack.parts.airflow_api import AirflowApi
 from supervision.process import stop_all
 
@@ -21,6 +22,7 @@ class Starting:
 
     def __init__(self, instance: Instance, say: Say):
         java.check()
+        self._watch = partial(self._step, "watcher", watcher.start, instance, say)
         self._pool = ThreadPoolExecutor(3)
         self.data: Future = self._pool.submit(self._data, instance, say)
         self._rest: list[Future] = [
@@ -44,12 +46,13 @@ class Starting:
         say(f"{name} is up")
 
     def wait(self) -> None:
-        """Wait for all; every failure is reported, not only the first."""
+        """Wait for all, and have them watched from then on; every failure is reported, not only the first."""
         failures = [failure for future in (self.data, *self._rest) if (failure := future.exception())]
         if len(failures) > 1:
             raise StackError("\n\n".join(map(str, failures))) from failures[0]
         if failures:
             raise failures[0]
+        self._watch()
 
 
 def start_airflow(instance: Instance) -> None:
@@ -72,7 +75,7 @@ def up(instance: Instance, say: Say) -> None:
 
 
 def up_kafka(instance: Instance, say: Say) -> None:
-    """Kafka alone, without a declared topic."""
+    """Kafka alone, without a declared topic and without a watcher: what a broker's death does can be tried out."""
     with instance.locked():
         java.check()
         kafka.start(instance)
@@ -80,14 +83,17 @@ def up_kafka(instance: Instance, say: Say) -> None:
 
 
 def down(instance: Instance, say: Say) -> None:
-    """Stop everything: Airflow first, so that it revives no stream; Kafka last, so that all others can finish writing."""
+    """Stop everything: the watcher first, so that it revives no part; then Airflow, so that it revives no stream; Kafka last, so
+    that all others can finish writing.
+    """
     with instance.locked():
         names, brokers = process.recorded(instance), kafka.names(instance)
+        _stop(instance, [name for name in names if name == watcher.NAME], None, say)
         _stop(instance, [name for name in names if name.startswith("airflow")], "Airflow", say)
         for name in stop_all(instance.streams):
             say(f"stream {name} stopped")
-        last = [registry.NAME, *brokers]
-        _stop(instance, [name for name in names if not name.startswith("airflow") and name not in last], None, say)
+        ordered = [watcher.NAME, registry.NAME, *brokers]
+        _stop(instance, [name for name in names if not name.startswith("airflow") and name not in ordered], None, say)
         for together in ([registry.NAME], brokers):  # brokers ask each other for leave
             _stop(instance, [name for name in together if name in names], None, say)
         process.kill(process.strays(instance))

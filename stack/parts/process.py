@@ -32,6 +32,7 @@ class Part:
     command: list[str]
     environment: dict[str, str]
     healthy: Callable[[], bool]
+    prepare: Callable[[], None] = lambda: None  # what is done before each start
     port: int | None = None  # the port it listens on, if any
     timeout: float = 90.0  # seconds until it must be healthy
     folder: Path | None = None  # where it runs
@@ -43,11 +44,20 @@ def log_file(instance: Instance, name: str) -> Path:
 
 def find(instance: Instance, name: str) -> psutil.Process | None:
     """The recorded process of that name if it still lives; a recycled pid or a zombie does not count."""
-    try:
-        record = json.loads((instance.runs / f"{name}.json").read_text())
-        return alive(record["pid"], record["created"])
-    except (FileNotFoundError, json.JSONDecodeError):
-        return None
+    record = _record(instance, name)
+    return alive(record["pid"], record["created"]) if record else None
+
+
+def port(instance: Instance, name: str) -> int | None:
+    """Where the recorded process of that name listens, if it does."""
+    return _record(instance, name).get("port")
+
+
+def _record(instance: Instance, name: str) -> dict:
+    """Empty if nothing of that name was started, or if it was stopped."""
+    with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
+        return json.loads((instance.runs / f"{name}.json").read_text())
+    return {}
 
 
 def alive(pid: int, created: float) -> psutil.Process | None:
@@ -74,6 +84,7 @@ def start(instance: Instance, part: Part) -> bool:
     kill(left_behind(instance, part.name))
     if part.port:
         require_free(part.port, part.name)
+    part.prepare()
     log = log_file(instance, part.name)
     if log.exists() and log.stat().st_size > LOG_LIMIT:
         log.replace(log.with_suffix(".log.1"))
@@ -169,11 +180,10 @@ def left_behind(instance: Instance, name: str) -> list[psutil.Process]:
 
     No new process gets the number of a session that has members: where another process has it, none of this session is left.
     """
-    try:
-        record = json.loads((instance.runs / f"{name}.json").read_text())
-        leader = psutil.Process(record["pid"])
-    except (FileNotFoundError, json.JSONDecodeError):
+    if not (record := _record(instance, name)):
         return []
+    try:
+        leader = psutil.Process(record["pid"])
     except psutil.NoSuchProcess:
         return session(record["pid"])
     return session(leader.pid) if abs(leader.create_time() - record["created"]) < CLOCK_SLACK else []

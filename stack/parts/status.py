@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 from contracts.baseline_log import baseline_log
 from stack.instance import Instance
-from stack.parts import airflow, kafka, process, registry, serving
+from stack.parts import airflow, kafka, process, registry, serving, watcher
 from supervision.status import read_all
 
 
@@ -18,6 +18,10 @@ class Row:
     pid: int | None
     port: int | None
     uptime_seconds: int | None
+    restarts: int  # by the watcher, since that was started
+    last_restart: str | None  # ISO 8601
+    restart_in_seconds: float | None  # of a dead one that the watcher starts again
+    waits_for: tuple[str, ...]  # which must be healthy before that
     log: str
 
 
@@ -43,7 +47,8 @@ def checks(instance: Instance) -> dict[str, bool]:
     brokers = {
         name: kafka.healthy(instance, broker) for broker, name in zip(instance.brokers, kafka.names(instance), strict=True)
     }
-    return brokers | {registry.NAME: registry.healthy(instance)} | components | {serving.NAME: serving.healthy(instance)}
+    others = {each.NAME: each.healthy(instance) for each in (serving, watcher)}
+    return brokers | {registry.NAME: registry.healthy(instance)} | components | others
 
 
 def state_of(running: bool, started: bool, healthy: bool) -> str:
@@ -54,16 +59,27 @@ def state_of(running: bool, started: bool, healthy: bool) -> str:
 
 def rows(instance: Instance) -> list[Row]:
     names = process.recorded(instance)
-    brokers = kafka.names(instance)
-    health = checks(instance) if names else dict.fromkeys([*brokers, registry.NAME, *airflow.COMPONENTS, serving.NAME], False)
-    ports = {name: name for name in (*brokers, registry.NAME, serving.NAME)} | {"airflow-api-server": "airflow"}
-    found = []
+    parts = [*kafka.names(instance), registry.NAME, *airflow.COMPONENTS, serving.NAME, watcher.NAME]
+    health = checks(instance) if names else dict.fromkeys(parts, False)
+    restarts, now, found = watcher.restarts(instance), dt.datetime.now(dt.UTC), []
     for name in [*health, *(name for name in names if name not in health)]:
         running = process.find(instance, name)
         state = state_of(running is not None, name in names, health.get(name, True))
-        uptime = int(dt.datetime.now().timestamp() - running.create_time()) if running else None
-        port = instance.ports[ports[name]] if name in ports else None
-        found.append(Row(name, state, running.pid if running else None, port, uptime, str(process.log_file(instance, name))))
+        told = restarts.get(name, watcher.Restarts())
+        found.append(
+            Row(
+                name,
+                state,
+                running.pid if running else None,
+                process.port(instance, name),
+                int(now.timestamp() - running.create_time()) if running else None,
+                told.restarts,
+                dt.datetime.fromtimestamp(told.last, dt.UTC).isoformat(timespec="seconds") if told.last else None,
+                round(max(0.0, told.due - now.timestamp()), 1) if told.due and state == "dead" else None,
+                tuple(told.lacks),
+                str(process.log_file(instance, name)),
+            )
+        )
     return found
 
 

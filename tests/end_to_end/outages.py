@@ -1,19 +1,17 @@
 """SIGKILL to parts of the story's stack, and what must hold afterwards."""
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 
 import psutil
 
 from stack.instance import MARK
-from stack.parts import lifecycle, process
+from stack.parts import process, status
 from supervision.task_life import VARIABLE
 from tests.end_to_end.story import SUPERVISION, Story
 from tests.support.waiting import until
 
 PARTS = ["kafka", "registry", "airflow-scheduler", "airflow-triggerer", "airflow-api-server"]
-AWAY = 3.0  # seconds for which a killed part is missed before it is started again
 
 
 def strike_driver(story: Story) -> None:
@@ -24,11 +22,18 @@ def strike_driver(story: Story) -> None:
 
 
 def strike(story: Story, *parts: str) -> None:
-    """Kills parts, and starts them again as a person would."""
-    for part in parts:
-        process.find(story.instance, part).kill()
-    time.sleep(AWAY)
-    lifecycle.up(story.instance, print)
+    """Kills parts. The watcher starts each of them again, and nobody else does."""
+    killed = {part: process.find(story.instance, part) for part in parts}
+    for each in killed.values():
+        each.kill()
+
+    def back() -> bool:
+        found = {part: process.find(story.instance, part) for part in killed}
+        return all(found[part] not in (None, each) for part, each in killed.items()) and all(
+            status.checks(story.instance).values()
+        )
+
+    until(f"{', '.join(parts)} are back, and all is healthy", back, 180, lambda: status.rows(story.instance))
 
 
 def drivers(story: Story, job: str = "score") -> list[psutil.Process]:

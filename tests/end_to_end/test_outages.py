@@ -1,7 +1,7 @@
 """A part is killed or hangs while readings flow: every reading is judged, by one driver, as if nothing had been.
 
-What Airflow supervises comes back by itself; the other parts are started again with `sundial up`. All of them at once, and the
-driver alone, are killed in test_main_path.py.
+Airflow brings back what it supervises, and the watcher the other parts. All of them at once, and the driver alone, are killed in
+test_main_path.py.
 """
 
 import os

@@ -1,6 +1,8 @@
 """A stack's folder: ports that stay, secrets that only the owner reads, an environment without leftovers."""
 
+import contextlib
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,16 @@ def test_secrets_are_made_once_and_only_the_owner_reads_them(tmp_path):
     assert Instance(tmp_path / "other").make(base=0).secrets["jwt"] != instance.secrets["jwt"]
 
 
+def test_a_stack_of_an_older_sundial_gets_the_secrets_that_it_lacks_and_keeps_the_others(tmp_path):
+    Instance(tmp_path).make(base=0)
+    (tmp_path / "secrets.json").write_text('{"jwt": "j", "api": "a", "password": "p"}')
+    found = Instance(tmp_path).secrets
+    assert {name: value for name, value in found.items() if name != "connect"} == {"jwt": "j", "api": "a", "password": "p"}
+    assert len(found["connect"]) >= 12
+    assert Instance(tmp_path).secrets == found
+    assert stat.S_IMODE((tmp_path / "secrets.json").stat().st_mode) == 0o600
+
+
 def test_a_process_inherits_nothing_of_another_stack_or_airflow(tmp_path, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", "/elsewhere")
     monkeypatch.setenv("SUNDIAL_LAKE", "/elsewhere")
@@ -95,9 +107,29 @@ def test_a_process_inherits_nothing_of_another_stack_or_airflow(tmp_path, monkey
     assert environment[MARK] == str(tmp_path)
 
 
+def test_a_process_that_a_process_of_the_stack_starts_has_the_same_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUNDIAL_SPARK_MASTER", "spark://head:7077")
+    instance = Instance(tmp_path).make(base=0)
+    once = instance.process_environment()
+    for name, value in once.items():
+        monkeypatch.setenv(name, value)
+    assert instance.process_environment() == once
+    assert once["SUNDIAL_SPARK_MASTER"] == "spark://head:7077", "the person who starts a stack may say it"
+
+
 def test_two_commands_at_once_do_not_both_start_the_stack(tmp_path):
     instance = Instance(tmp_path).make(base=0)
-    with instance.locked(), pytest.raises(StackError, match="another command is starting or stopping"), instance.locked():
+    refused = pytest.raises(StackError, match="another command is starting or stopping")
+    with instance.locked(), refused, instance.locked(patience=0):
+        pass
+
+
+def test_a_command_waits_for_who_holds_the_lock_for_a_moment(tmp_path):
+    instance = Instance(tmp_path).make(base=0)
+    held = contextlib.ExitStack()
+    held.enter_context(instance.locked())
+    threading.Timer(0.3, held.close).start()
+    with instance.locked(), pytest.raises(StackError), instance.locked(patience=0):
         pass
 
 

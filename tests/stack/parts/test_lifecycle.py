@@ -29,6 +29,16 @@ def pids(instance: Instance) -> dict[str, int]:
     return {name: process.find(instance, name).pid for name in process.recorded(instance)}
 
 
+def pid(instance: Instance, name: str) -> int | None:
+    found = process.find(instance, name)
+    return found and found.pid
+
+
+def restarts(instance: Instance, name: str) -> int:
+    (row,) = [row for row in status.rows(instance) if row.name == name]
+    return row.restarts
+
+
 def listeners(instance: Instance) -> dict[int, str]:
     """Ports on which the stack's processes listen, and the address."""
     own = {each.pid for each in process.strays(instance)}
@@ -79,7 +89,7 @@ def test_a_port_in_use_stops_the_start_and_names_the_way_out(tmp_path):
 class TestWholeStack:
     def test_all_parts_are_healthy_and_listen_on_this_machine_only(self, platform_stack):
         rows = {row.name: row.state for row in status.rows(platform_stack)}
-        assert rows == dict.fromkeys(["kafka", "registry", *airflow.COMPONENTS, "serving"], "healthy")
+        assert rows == dict.fromkeys(["kafka", "registry", *airflow.COMPONENTS, "serving", "watcher"], "healthy")
         found = listeners(platform_stack)
         assert set(platform_stack.ports.values()) <= set(found)
         assert {ip.removeprefix("::ffff:") for ip in found.values()} == {HOST}
@@ -89,16 +99,29 @@ class TestWholeStack:
         lifecycle.up(platform_stack, lambda _: None)
         assert pids(platform_stack) == before
 
-    def test_up_brings_back_what_died_and_only_that(self, platform_stack):
-        before = pids(platform_stack)
+    def test_the_watcher_brings_back_what_died_and_only_that(self, platform_stack):
+        before, count = pids(platform_stack), restarts(platform_stack, "registry")
         psutil.Process(before["registry"]).send_signal(signal.SIGKILL)
-        process.wait_gone([psutil.Process(before["registry"])] if psutil.pid_exists(before["registry"]) else [], 5)
-        rows = {row.name: row.state for row in status.rows(platform_stack)}
-        assert rows["registry"] == "dead"
-        lifecycle.up(platform_stack, lambda _: None)
+        until("another registry", lambda: pid(platform_stack, "registry") not in (None, before["registry"]))
+        until("all is healthy", lambda: {row.state for row in status.rows(platform_stack)} == {"healthy"}, 180)
         after = pids(platform_stack)
         assert [name for name in before if after[name] != before[name]] == ["registry"]
-        assert registry.healthy(platform_stack)
+        assert restarts(platform_stack, "registry") == count + 1
+        assert "registry has ended. Its log ends:" in process.log_file(platform_stack, "watcher").read_text()
+
+    def test_without_the_watcher_what_died_stays_dead_and_up_brings_back_both(self, platform_stack):
+        before = pids(platform_stack)
+        for name in ("watcher", "registry"):
+            killed = psutil.Process(before[name])
+            killed.kill()
+            process.wait_gone([killed], 5)
+        rows = {row.name: row for row in status.rows(platform_stack)}
+        assert [name for name, row in rows.items() if row.state != "healthy"] == ["registry", "watcher"]
+        assert (rows["registry"].state, rows["registry"].restart_in_seconds) == ("dead", None)
+        lifecycle.up(platform_stack, lambda _: None)
+        after = pids(platform_stack)
+        assert {name for name in before if after[name] != before[name]} == {"registry", "watcher"}
+        assert {row.state for row in status.rows(platform_stack)} == {"healthy"}
 
     def test_airflow_lets_in_its_user_only(self, platform_stack):
         wrong = {"username": airflow.USER, "password": "admin"}
@@ -147,6 +170,11 @@ class TestWholeStack:
         assert result.exit_code == 0, report
         assert report["airflow"] == platform_stack.airflow
         assert [row["pid"] for row in report["processes"] if row["name"] == "kafka"] == [pids(platform_stack)["kafka"]]
+        listening = {row["name"]: row["port"] for row in report["processes"] if row["port"]}
+        ports = platform_stack.ports
+        assert listening == {name: ports[name] for name in ("kafka", "registry", "serving")} | {
+            "airflow-api-server": ports["airflow"]
+        }
 
     def test_status_fails_while_a_stream_is_dead_or_at_a_standstill(self, platform_stack):
         stream = StreamFolder.of(platform_stack.streams, "nobody", "score")
