@@ -108,20 +108,40 @@ class Ends:
         # The error is raised, not logged.
         self._admin = AdminClient({**platform.access.client_options(platform.kafka), "log_level": 0})
 
-    def now(self) -> dict[str, int]:
-        """The sum of the partitions' end offsets by topic. Raises JobError where the broker does not answer in time."""
+    def now(self) -> dict[str, dict[int, int]]:
+        """The end offsets by topic and partition. Raises JobError where the broker does not answer in time."""
         try:
             known = self._admin.list_topics(timeout=PATIENCE).topics
             latest = {TopicPartition(t, p): OffsetSpec.latest() for t in self._topics for p in known[t].partitions}
-            ends = dict.fromkeys(self._topics, 0)
+            ends: dict[str, dict[int, int]] = {topic: {} for topic in self._topics}
             asked = self._admin.list_offsets(latest, isolation_level=self._isolation, request_timeout=PATIENCE)
             for partition, found in asked.items():
-                ends[partition.topic] += found.result(timeout=PATIENCE).offset
+                ends[partition.topic][partition.partition] = found.result(timeout=PATIENCE).offset
         except (KafkaException, KeyError, TimeoutError) as error:
             raise JobError(
                 f"Kafka at {self._platform.kafka} does not say how far {', '.join(self._topics)} go: {error}"
             ) from error
         return ends
+
+
+def count(platform: Platform, topic: str, ranges: dict[int, Range], wait: float) -> int:
+    """How many records these offsets hold for who reads what is committed. Raises JobError if it takes more than `wait` seconds."""
+    left = {partition: each.end for partition, each in ranges.items() if each.end > each.start}
+    found, deadline = 0, time.monotonic() + wait
+    with _consumer(platform, topic, "sundial-streams", **{"enable.partition.eof": True}) as (consumer, _):
+        consumer.assign([TopicPartition(topic, partition, ranges[partition].start) for partition in left])
+        while left and time.monotonic() < deadline:
+            for message in consumer.consume(10_000, timeout=0.1):
+                partition, offset, error = message.partition(), message.offset(), message.error()
+                if error and error.code() != KafkaError._PARTITION_EOF:
+                    raise KafkaException(error)
+                end = ranges[partition].end
+                found += not error and offset < end
+                if offset >= (end if error else end - 1):
+                    left.pop(partition, None)
+    if left:
+        raise JobError(f"topic {topic}: {len(left)} partitions could not be counted within {wait:.0f} s")
+    return found
 
 
 def last_value(platform: Platform, topic: str, key: bytes, group: str, wait: float) -> bytes | None:
@@ -132,7 +152,7 @@ def last_value(platform: Platform, topic: str, key: bytes, group: str, wait: flo
     """
     found, deadline = None, time.monotonic() + wait
     with _consumer(platform, topic, group, **{"enable.partition.eof": True}) as (consumer, _):
-        end = Ends(platform, [topic], committed=False).now()[topic]
+        end = Ends(platform, [topic], committed=False).now()[topic][0]
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         while time.monotonic() < deadline:
             if (message := consumer.poll(0.5)) is None:

@@ -50,11 +50,11 @@ class Checkpoint:
         lines = (self.folder / "offsets" / str(batch)).read_text().splitlines()[HEAD_OF_BATCH:]
         return [json.loads(line) for line in lines if line != NOTHING]
 
-    def begins(self, topic: str) -> int | None:
-        """The sum of the offsets at which a query of one source begins when it starts; None while that is not fixed."""
+    def begins(self, topic: str) -> dict[int, int] | None:
+        """The offsets, by partition, at which a query of one source begins when it starts; None while that is not fixed."""
         planned = self._batches("offsets")
         file = self.folder / "offsets" / str(max(planned)) if planned else self._first_source
-        return sum(_last_line(file)[topic].values()) if file.exists() else None
+        return {int(partition): offset for partition, offset in _last_line(file)[topic].items()} if file.exists() else None
 
     def committed(self) -> int | None:
         """The sum of the offsets up to which the query's work is committed; None while it is not fixed where it begins."""

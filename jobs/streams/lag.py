@@ -19,6 +19,8 @@ from jobs.streams.checkpoint import Checkpoint
 MEMORY = 3600  # measurements; of a lag that began before the first of them, only that part is known
 RATE_SECONDS = 10.0
 STEADY = 5  # measurements in a row after which what went out too much is another writer's, and no record on its way
+COUNT_AFTER, COUNT_WITHIN = 10.0, 20.0  # seconds in which something seems to wait; for counting what of it are records
+MOST = 200_000  # offsets of a partition that are counted at a time
 LONGEST_GAP = 5.0  # between two measurements; over a longer one, while the broker was away, a standstill is not known
 
 
@@ -45,6 +47,10 @@ class Behind:
             self._stalled = 0.0
         elif known:
             self._stalled += at - self._at[-1]
+        for index in range(len(self._came) - 1, -1, -1):  # some that seemed to have come were no records
+            if self._came[index] <= came:
+                break
+            self._came[index] = came
         self._at.append(at)
         self._came.append(came)
         self._counts.append((came, done, dead))
@@ -66,27 +72,50 @@ class Backlog:
 
     def __init__(self, platform: Platform, feed: Feed, checkpoint: Checkpoint):
         self._ends = kafka.Ends(platform, [feed.topic, feed.scored_topic, feed.dead_letter_topic])
-        self._feed, self._checkpoint = feed, checkpoint
+        self._platform, self._feed, self._checkpoint = platform, feed, checkpoint
         self._first: int | None = None  # sum of the offsets at which the query begins
-        self._before = self._ends.now()
+        self._before = {topic: sum(offsets.values()) for topic, offsets in self._ends.now().items()}
         self._excess: deque[int] = deque(maxlen=STEADY)
         self._behind = Behind()
+        self._holes = 0  # offsets without a record, before those of _counted
+        self._counted: dict[int, int] = {}
+        self._counted_at = time.monotonic()
 
     def measure(self) -> dict:
         """See `Behind.measured`; empty while the query has not fixed where it begins. Raises JobError if the broker is silent."""
         if self._first is None:
-            self._first = self._checkpoint.begins(self._feed.topic)
-            if self._first is None:
+            begins = self._checkpoint.begins(self._feed.topic)
+            if begins is None:
                 return {}
+            self._first, self._counted = sum(begins.values()), begins
         ends = self._ends.now()
-        scored, dead = (ends[topic] - self._before[topic] for topic in (self._feed.scored_topic, self._feed.dead_letter_topic))
-        came = ends[self._feed.topic] - self._first
+        scored, dead = (
+            sum(ends[topic].values()) - self._before[topic] for topic in (self._feed.scored_topic, self._feed.dead_letter_topic)
+        )
+        came = sum(ends[self._feed.topic].values()) - self._first - self._holes
+        if came <= scored + dead:
+            self._counted, self._counted_at = ends[self._feed.topic], time.monotonic()
+        elif time.monotonic() - self._counted_at >= COUNT_AFTER:
+            came -= self._further_holes(ends[self._feed.topic])
         self._excess.append(scored + dead - came)
         if len(self._excess) == STEADY and (others := min(self._excess)) > 0:
             self._before[self._feed.dead_letter_topic] += others
             self._excess.clear()
             dead -= others
         return self._behind.measured(time.monotonic(), came, scored + dead, dead)
+
+    def _further_holes(self, ends: dict[int, int]) -> int:
+        """Ends of transactions, what they aborted and what compaction removed have offsets, but nobody gets a record: they are no
+        lag. Only reading tells them from records that wait; so that is done where something seems to wait for long."""
+        begins = {partition: self._counted.get(partition, 0) for partition in ends}
+        ranges = {
+            partition: kafka.Range(begins[partition], min(end, begins[partition] + MOST)) for partition, end in ends.items()
+        }
+        offsets = sum(each.end - each.start for each in ranges.values())
+        holes = offsets - kafka.count(self._platform, self._feed.topic, ranges, COUNT_WITHIN)
+        self._holes += holes
+        self._counted, self._counted_at = {partition: each.end for partition, each in ranges.items()}, time.monotonic()
+        return holes
 
 
 class BatchesBacklog:
@@ -97,7 +126,7 @@ class BatchesBacklog:
         self._behind = Behind()
         self._first: int | None = None
 
-    def measure(self, ends: dict[str, int]) -> dict:
+    def measure(self, ends: dict[str, dict[int, int]]) -> dict:
         """See `Behind.measured`, without the dead letters, which such a query does not count; empty while it has not fixed where
         it begins. ends: of the query's topics at least, as `kafka.Ends` gives them."""
         done = self._checkpoint.committed()
@@ -106,6 +135,6 @@ class BatchesBacklog:
         if self._first is None:
             self._first = done
         figures = self._behind.measured(
-            time.monotonic(), sum(ends[topic] for topic in self._topics) - self._first, done - self._first, 0
+            time.monotonic(), sum(sum(ends[topic].values()) for topic in self._topics) - self._first, done - self._first, 0
         )
         return {name: figure for name, figure in figures.items() if not name.startswith("dead_letters")}

@@ -88,7 +88,7 @@ class RunningQuery:
             **self._health,
         }
 
-    def measured(self, ends: dict[str, int]) -> dict:
+    def measured(self, ends: dict[str, dict[int, int]]) -> dict:
         """How far it is behind its topics, see `BatchesBacklog.measure`; also for the figures of the heartbeats that follow."""
         self._health = self._backlog.measure(ends)
         return self._health

@@ -7,12 +7,12 @@ def test_a_query_begins_at_its_last_logged_batch_or_else_at_the_source_s_first_o
     assert Checkpoint(tmp_path).begins("t") is None
     (tmp_path / "sources" / "0").mkdir(parents=True)
     (tmp_path / "sources" / "0" / "0").write_bytes(b'\0v1\n{"t":{"0":7,"1":5}}')
-    assert Checkpoint(tmp_path).begins("t") == 12
+    assert Checkpoint(tmp_path).begins("t") == {0: 7, 1: 5}
     (tmp_path / "offsets").mkdir()
     for batch in (2, 10):
         (tmp_path / "offsets" / str(batch)).write_text(f'v1\n{{"conf":{{}}}}\n{{"t":{{"0":{batch},"1":100}}}}')
     (tmp_path / "offsets" / ".11.tmp").write_text("v1")
-    assert Checkpoint(tmp_path).begins("t") == 110
+    assert Checkpoint(tmp_path).begins("t") == {0: 10, 1: 100}
 
 
 def test_a_topic_that_is_read_as_two_sources_counts_once(tmp_path):

@@ -6,6 +6,7 @@ from confluent_kafka import Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.streams import lag
 from jobs.streams.checkpoint import Checkpoint
 from jobs.streams.lag import STEADY, Backlog, BatchesBacklog, Behind
 
@@ -93,9 +94,47 @@ def test_dead_letters_of_another_writer_hide_no_lag_for_long(live_platform, brok
     assert (told["lag_records"], told["dead_letters"]) == (4, 1)
 
 
+def in_transaction(broker, topic: str, count: int, commit: bool) -> None:
+    producer = Producer({"bootstrap.servers": broker.kafka, "transactional.id": topic})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for number in range(count):
+        producer.produce(topic, b"value", str(number).encode(), partition=0)
+    producer.flush(30)
+    producer.commit_transaction(30) if commit else producer.abort_transaction(30)
+
+
+def test_ends_of_transactions_and_what_they_aborted_are_no_lag(live_platform, broker, feed, tmp_path, monkeypatch):
+    (tmp_path / "sources" / "0").mkdir(parents=True)
+    partitions = dict.fromkeys(map(str, range(feed.partitions)), 0)
+    (tmp_path / "sources" / "0" / "0").write_bytes(b"\0v1\n" + json.dumps({feed.topic: partitions}).encode())
+    backlog = Backlog(live_platform, feed, Checkpoint(tmp_path))
+    in_transaction(broker, feed.topic, 3, commit=True)
+    in_transaction(broker, feed.topic, 2, commit=False)
+    produce(broker, feed.scored_topic, 3)
+    assert backlog.measure()["lag_records"] == 4, "two ends, and two aborted records, until somebody looks"
+    monkeypatch.setattr(lag, "COUNT_AFTER", 0.0)
+    for most in (1, 2, 200_000):
+        monkeypatch.setattr(lag, "MOST", most)
+        found = backlog.measure()
+    assert (found["lag_records"], found["lag_seconds"], found["stalled_seconds"]) == (0, 0.0, 0.0)
+    in_transaction(broker, feed.topic, 5, commit=True)
+    assert backlog.measure()["lag_records"] == 5, "these wait"
+    produce(broker, feed.scored_topic, 4)
+    assert backlog.measure()["lag_records"] == 1
+
+
+def test_what_seemed_to_have_come_and_was_no_record_makes_no_later_lag_older():
+    behind = Behind()
+    for second, came in enumerate((5, 9, 9, 9)):
+        behind.measured(float(second), came, 5, 0)
+    assert behind.measured(4.0, 5, 5, 0)["lag_records"] == 0
+    assert behind.measured(5.0, 6, 5, 0)["lag_seconds"] == 1.0
+
+
 def test_the_backlog_of_a_query_in_batches_is_of_its_own_topics(tmp_path):
     backlog = BatchesBacklog({"rides", "payments"}, Checkpoint(tmp_path))
-    ends = {"rides": 120, "payments": 30, "zones": 1000}
+    ends = {"rides": {0: 100, 1: 20}, "payments": {0: 30}, "zones": {0: 1000}}
     assert backlog.measure(ends) == {}, "nobody knows yet where the query begins"
     for number, (topic, offset) in enumerate({"rides": 100, "payments": 30}.items()):
         (tmp_path / "sources" / str(number)).mkdir(parents=True)
