@@ -125,7 +125,7 @@ class Ends:
 
 
 def count(platform: Platform, topic: str, ranges: dict[int, Range], wait: float) -> int:
-    """How many records these offsets hold for who reads what is committed. Raises JobError if it takes more than `wait` seconds."""
+    """How many committed records these offsets hold. Raises JobError if counting takes more than `wait` seconds."""
     left = {partition: each.end for partition, each in ranges.items() if each.end > each.start}
     found, deadline = 0, time.monotonic() + wait
     with _consumer(platform, topic, "sundial-streams", **{"enable.partition.eof": True}) as (consumer, _):
