@@ -10,7 +10,6 @@ from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from contracts.feeds import Feed, load_feeds
 from serving import data_docs, metrics, problems
 from serving.dependencies import FAILED
 from serving.events import closed_on_signal
@@ -23,9 +22,9 @@ from serving.state import State
 STATIC = Path(__file__).parent / "static"
 
 
-def create_app(settings: Settings, feeds: dict[str, Feed] | None = None) -> FastAPI:
-    """The app over these feeds, by default all declared ones. Following Kafka starts and ends with the app's lifespan."""
-    state = State.of(settings, load_feeds() if feeds is None else feeds)
+def create_app(settings: Settings) -> FastAPI:
+    """The app over the declared feeds. Following Kafka starts and ends with the app's lifespan."""
+    state = State.of(settings)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -28,11 +28,12 @@ CurrentState = Annotated[State, Depends(current_state)]
 
 def declared_feed(feed: str, state: CurrentState) -> Feed:
     """The declared feed of that name."""
-    if feed not in state.feeds:
-        known = ", ".join(state.feeds)
+    feeds = state.feeds
+    if feed not in feeds:
+        known = ", ".join(feeds)
         remedy = f"Ask for one of: {known}. A feed is declared by a file under schemas/feeds/."
         raise ProblemError(404, "unknown-feed", "No such feed", f"No feed {feed[:80]!r} is declared.", remedy)
-    return state.feeds[feed]
+    return feeds[feed]
 
 
 DeclaredFeed = Annotated[Feed, Depends(declared_feed)]

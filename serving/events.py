@@ -5,7 +5,7 @@ import contextlib
 import signal
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Container, Iterator
 from dataclasses import dataclass, field
 
 from serving.memory import Anomaly, Reading
@@ -32,6 +32,7 @@ class Listener:
     capacity: int
     waiting: deque = field(default_factory=deque)
     lost: bool = False
+    closed: bool = False
     awake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def wants(self, event: Event) -> bool:
@@ -68,6 +69,10 @@ class Events:
         if events and self._listeners and not self._closed:
             self._on_loop(self._offer, events)
 
+    def keep(self, feeds: Container[str]) -> None:
+        """Ends the streams of all other feeds. From any thread."""
+        self._on_loop(self._leave, feeds)
+
     def close(self) -> None:
         """Ends every listener's stream, so that the server can stop. From any thread or signal handler."""
         self._closed = True
@@ -78,7 +83,7 @@ class Events:
         listener = Listener(feed, service, self._capacity)
         self._listeners.add(listener)
         try:
-            while not self._closed:
+            while not self._closed and not listener.closed:
                 await listener.awake.wait()
                 listener.awake.clear()
                 if listener.lost:
@@ -99,6 +104,12 @@ class Events:
             for event in events:
                 if listener.wants(event):
                     listener.offer(event)
+
+    def _leave(self, feeds: Container[str]) -> None:
+        for listener in self._listeners:
+            if listener.feed not in feeds:
+                listener.closed = True
+                listener.awake.set()
 
     def _wake(self) -> None:
         for listener in self._listeners:

@@ -5,9 +5,9 @@ import heapq
 import math
 import threading
 from array import array
-from dataclasses import dataclass
-
-from contracts.feeds import Feed
+from collections import defaultdict
+from collections.abc import Container
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +96,34 @@ def _unpacked(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
-class Memory:
-    """Readings by (feed, service, time) and the newest anomalies of each feed."""
+@dataclass
+class _Held:
+    """What is held of one feed."""
 
-    def __init__(self, feeds: dict[str, Feed], readings_per_service: int, services_per_feed: int, anomalies_per_feed: int):
+    series: dict[str, Series] = field(default_factory=dict)
+    anomalies: dict[tuple[int, str], Anomaly] = field(default_factory=dict)
+    order: list[tuple[int, str]] = field(default_factory=list)  # heap of the anomalies' keys, oldest first
+
+
+class Memory:
+    """Readings by (feed, service, time) and the newest anomalies of each feed. Of a feed not heard of yet it holds nothing."""
+
+    def __init__(self, readings_per_service: int, services_per_feed: int, anomalies_per_feed: int):
         self._lock = threading.Lock()
         self._capacity = readings_per_service
         self._services_per_feed = services_per_feed
         self._anomalies_per_feed = anomalies_per_feed
-        self._series: dict[str, dict[str, Series]] = {name: {} for name in feeds}
-        self._anomalies: dict[str, dict[tuple[int, str], Anomaly]] = {name: {} for name in feeds}
-        self._order: dict[str, list[tuple[int, str]]] = {name: [] for name in feeds}  # heaps of the keys, oldest first
+        self._feeds: defaultdict[str, _Held] = defaultdict(_Held)
+
+    def keep(self, feeds: Container[str]) -> None:
+        """Lets all other feeds go."""
+        with self._lock:
+            for name in [name for name in self._feeds if name not in feeds]:
+                del self._feeds[name]
 
     def put_reading(self, feed: str, service: str, reading: Reading) -> None:
         with self._lock:
-            known = self._series[feed]
+            known = self._feeds[feed].series
             if service not in known:
                 if len(known) >= self._services_per_feed:
                     del known[min(known, key=lambda name: known[name].times[-1] if known[name].times else 0)]
@@ -119,46 +132,46 @@ class Memory:
 
     def put_anomaly(self, feed: str, anomaly: Anomaly) -> None:
         with self._lock:
-            held, order, key = self._anomalies[feed], self._order[feed], (anomaly.at, anomaly.service)
-            if key not in held:
-                heapq.heappush(order, key)
-            held[key] = anomaly
-            while len(order) > self._anomalies_per_feed:
-                held.pop(heapq.heappop(order), None)
+            held, key = self._feeds[feed], (anomaly.at, anomaly.service)
+            if key not in held.anomalies:
+                heapq.heappush(held.order, key)
+            held.anomalies[key] = anomaly
+            while len(held.order) > self._anomalies_per_feed:
+                held.anomalies.pop(heapq.heappop(held.order), None)
 
     def forget_reading(self, feed: str, service: str, at: int) -> None:
         with self._lock:
-            if service in self._series[feed]:
-                self._series[feed][service].forget(at)
+            if service in self._feeds[feed].series:
+                self._feeds[feed].series[service].forget(at)
 
     def forget_anomaly(self, feed: str, service: str, at: int) -> None:
         with self._lock:
-            self._anomalies[feed].pop((at, service), None)
+            self._feeds[feed].anomalies.pop((at, service), None)
 
     def services(self, feed: str) -> dict[str, Reading | None]:
         """Newest reading of every known service."""
         with self._lock:
-            return {name: series.newest() for name, series in self._series[feed].items()}
+            return {name: series.newest() for name, series in self._feeds[feed].series.items()}
 
     def readings(self, feed: str, service: str, since: int) -> list[Reading]:
         """Readings from `since` (epoch milliseconds) on, oldest first; empty for an unknown service."""
         with self._lock:
-            series = self._series[feed].get(service)
+            series = self._feeds[feed].series.get(service)
             return series.since(since) if series else []
 
     def newest_at(self, feed: str) -> int | None:
         """Time of the newest reading of any service, epoch milliseconds."""
         with self._lock:
-            return max((series.times[-1] for series in self._series[feed].values() if series.times), default=None)
+            return max((series.times[-1] for series in self._feeds[feed].series.values() if series.times), default=None)
 
     def anomalies(self, feed: str, limit: int, service: str | None = None) -> list[Anomaly]:
         """Newest first. An anomaly whose reading was since corrected to a normal one is left out."""
         with self._lock:
-            held = sorted(self._anomalies[feed].values(), key=lambda each: (-each.at, each.service))
+            held = sorted(self._feeds[feed].anomalies.values(), key=lambda each: (-each.at, each.service))
             wanted = (each for each in held if service in (None, each.service) and not self._corrected(feed, each))
             return [each for each, _ in zip(wanted, range(limit), strict=False)]
 
     def _corrected(self, feed: str, anomaly: Anomaly) -> bool:
-        series = self._series[feed].get(anomaly.service)
+        series = self._feeds[feed].series.get(anomaly.service)
         reading = series.at(anomaly.at) if series else None
         return reading is not None and not reading.anomalous and reading.value != anomaly.value

@@ -209,7 +209,7 @@ class KafkaHealth(BaseModel):
     error: str | None
     silent_seconds: Annotated[float, Field(description="Since the thread that follows Kafka last came to a turn.")]
     caught_up: Annotated[bool, Field(description="Whether every partition was once read to its end.")]
-    missing_topics: Annotated[list[str], Field(description="Topics that do not exist yet.")]
+    missing_topics: Annotated[list[str], Field(description="Topics that do not exist yet, or that serving may not read.")]
     records: Annotated[int, Field(description="Records read since start.")]
     undecodable: Annotated[int, Field(description="Records left out because they did not decode.")]
     last_undecodable: Annotated[str | None, Field(description="topic-partition-offset and reason of the last of them.")]
@@ -221,5 +221,8 @@ class Health(BaseModel):
     ]
     kafka: KafkaHealth
     registry_error: str | None
+    declaration_mistakes: Annotated[
+        list[str], Field(description="Of schemas/feeds/, each with its file and field; the feeds stay those of before.")
+    ]
     listeners: Annotated[int, Field(description="Pages that listen to /api/events.")]
     remedies: Annotated[list[str], Field(description="What to do about each thing amiss.")]

@@ -155,6 +155,7 @@ export interface Health {
   status: "ok" | "degraded";
   kafka: KafkaHealth;
   registry_error: string | null;
+  declaration_mistakes: string[];
   listeners: number;
   remedies: string[];
 }

@@ -35,7 +35,11 @@ def health(state: CurrentState) -> models.Health:
     if live.registry_error:
         remedies.append("The schema registry does not answer: start it or correct SUNDIAL_REGISTRY.")
     if live.missing_topics and live.broker == "connected":
-        remedies.append(f"Topics do not exist yet: {', '.join(live.missing_topics)}. Deploying the feeds creates them.")
+        missing = ", ".join(live.missing_topics)
+        remedies.append(f"Topics do not exist yet, or serving may not read them: {missing}. Deploying the feeds creates them.")
+    if state.declared.mistakes:
+        mistakes = "; ".join(state.declared.mistakes)
+        remedies.append(f"Serving keeps the feeds that it read before from {state.declared.folder}. Correct there: {mistakes}.")
     return models.Health(
         status="degraded" if remedies else "ok",
         kafka=models.KafkaHealth(
@@ -49,6 +53,7 @@ def health(state: CurrentState) -> models.Health:
             last_undecodable=live.last_undecodable,
         ),
         registry_error=live.registry_error,
+        declaration_mistakes=state.declared.mistakes,
         listeners=state.events.listeners,
         remedies=remedies,
     )

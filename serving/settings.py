@@ -3,8 +3,10 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from contracts.feeds import FEEDS
 from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
 from supervision.spark_history import HISTORY
 
@@ -27,6 +29,7 @@ class Settings:
     lake: str
     streams: str
     access: KafkaAccess = PLAIN
+    feeds: Path = FEEDS  # folder of the feeds' declarations
     spark_history: str = ""  # address of Spark's history server, as browsers find it
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")  # names by which browsers may call; others are refused (DNS rebinding)
     lookback_seconds: int = 3600  # how far back the topics are read at start

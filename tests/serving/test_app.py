@@ -49,7 +49,7 @@ def test_another_method_is_refused_with_those_that_there_are(client, path):
 
 
 def test_an_unexpected_error_is_a_problem_with_all_headers(offline, feed, monkeypatch):
-    app = create_app(offline, {feed.name: feed})
+    app = create_app(offline)
     monkeypatch.setattr(app.state.sundial.live, "status", None)
     client = TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
     answer, well = client.get("/health"), client.get("/api/feeds/nope")

@@ -5,8 +5,8 @@ import random
 from serving.memory import Anomaly, Memory, Reading
 
 
-def memory(feed, readings=100, services=10, anomalies=5) -> Memory:
-    return Memory({feed.name: feed}, readings, services, anomalies)
+def memory(readings=100, services=10, anomalies=5) -> Memory:
+    return Memory(readings, services, anomalies)
 
 
 def reading(at: int, value: int = 10, anomalous: bool = False, expected: float | None = 10.0) -> Reading:
@@ -18,7 +18,7 @@ def flag(service: str, at: int, value: int = 90) -> Anomaly:
 
 
 def test_readings_come_out_as_they_went_in_ordered_by_time(feed):
-    held = memory(feed)
+    held = memory()
     wanted = [reading(at, value=at * 2, expected=None if at % 3 else 5.0, anomalous=at % 2 == 0) for at in range(50)]
     for each in random.Random(3).sample(wanted, 50):
         held.put_reading(feed.name, "a", each)
@@ -28,14 +28,14 @@ def test_readings_come_out_as_they_went_in_ordered_by_time(feed):
 
 
 def test_a_later_record_of_one_time_replaces_the_earlier(feed):
-    held = memory(feed)
+    held = memory()
     for value in (1, 2, 3):
         held.put_reading(feed.name, "a", reading(5, value))
     assert held.readings(feed.name, "a", 0) == [reading(5, 3)]
 
 
 def test_the_oldest_goes_when_there_is_no_room(feed):
-    held = memory(feed, readings=3, services=2)
+    held = memory(readings=3, services=2)
     for at in (4, 1, 2, 5, 3):
         held.put_reading(feed.name, "a", reading(at))
     assert [each.at for each in held.readings(feed.name, "a", 0)] == [3, 4, 5]
@@ -45,7 +45,7 @@ def test_the_oldest_goes_when_there_is_no_room(feed):
 
 
 def test_anomalies_are_the_newest_once_each(feed):
-    held = memory(feed, anomalies=3)
+    held = memory(anomalies=3)
     for at in (1, 5, 3, 3, 5, 4, 2):
         held.put_anomaly(feed.name, flag("a", at))
     held.put_anomaly(feed.name, flag("b", 4))
@@ -55,7 +55,7 @@ def test_anomalies_are_the_newest_once_each(feed):
 
 
 def test_an_anomaly_whose_reading_was_corrected_is_left_out(feed):
-    held = memory(feed)
+    held = memory()
     held.put_reading(feed.name, "a", reading(1, value=90, anomalous=True))
     held.put_anomaly(feed.name, flag("a", 1, value=90))
     held.put_anomaly(feed.name, flag("a", 2, value=90))
@@ -65,7 +65,7 @@ def test_an_anomaly_whose_reading_was_corrected_is_left_out(feed):
 
 
 def test_deleted_records_are_forgotten(feed):
-    held = memory(feed, anomalies=2)
+    held = memory(anomalies=2)
     for at in (1, 2):
         held.put_reading(feed.name, "a", reading(at))
         held.put_anomaly(feed.name, flag("a", at))

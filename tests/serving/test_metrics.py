@@ -15,8 +15,8 @@ def now() -> dt.datetime:
 
 
 @pytest.fixture
-def client(offline, feed):
-    return TestClient(create_app(offline, {feed.name: feed}), base_url="http://127.0.0.1")
+def client(offline):
+    return TestClient(create_app(offline), base_url="http://127.0.0.1")
 
 
 def scraped(client) -> dict[tuple, float]:

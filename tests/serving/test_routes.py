@@ -152,6 +152,17 @@ def test_health_says_what_is_down_and_what_to_do(client, offline):
     assert body["remedies"] == [f"Kafka at {offline.kafka} does not answer: start the brokers or correct SUNDIAL_KAFKA."]
 
 
+def test_health_says_which_declaration_is_wrong_and_the_feeds_stay(client, offline, feed):
+    (offline.feeds / "wrong.yaml").write_text("name: wrong\ndescription: d\nrecord: service_use_record\ninterval_seconds: ten\n")
+    client.app.state.sundial.declared.look()
+    body = client.get("/health").json()
+    (mistake,) = body["declaration_mistakes"]
+    assert mistake.startswith("wrong.yaml: interval_seconds: ")
+    assert body["status"] == "degraded"
+    assert body["remedies"] == [f"Serving keeps the feeds that it read before from {offline.feeds}. Correct there: {mistake}."]
+    assert [each["name"] for each in client.get("/api/feeds").json()] == [feed.name]
+
+
 def test_only_the_declared_hosts_and_methods(client):
     assert client.get("/health", headers={"Host": "rebound.example"}).status_code == 400
     problem(client.post("/api/feeds"), 405, "http")

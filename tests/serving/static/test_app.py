@@ -47,7 +47,7 @@ def site(at, broker, online, feed, lake, drive):
     rows[35] = world.scored(NASTY, at(5), 150, Anomalous=True)
     topics.send("scored", rows)
     topics.send("anomaly", [world.anomaly(row) for row in rows if row["Anomalous"]])
-    with served(online, {feed.name: feed}) as (url, state):
+    with served(online) as (url, state):
         until("the topics are read", lambda: state.live.status.records == 63)
         yield url, topics
     topics.delete()
@@ -158,7 +158,7 @@ def test_an_anomaly_is_shown_when_it_was(page, site, feed, lake, at):
 
 def test_a_stream_leads_to_its_pages_at_sparks_history(page, broker, online, feed, lake, drive):
     drive(dt.datetime.now(dt.UTC), {})
-    with served(replace(online, spark_history="http://127.0.0.1:18007"), {feed.name: feed}) as (url, _):
+    with served(replace(online, spark_history="http://127.0.0.1:18007")) as (url, _):
         page.goto(f"{url}/?feed={feed.name}")
         link = page.locator("#streams").get_by_role("link", name="Spark")
         expect(link).to_have_attribute("href", "http://127.0.0.1:18007/history/local-1/")
@@ -205,7 +205,7 @@ def test_nothing_is_cut_off_at_any_width(page, site, feed, width):
 
 
 def test_an_empty_platform_says_what_to_run(page, offline, feed):
-    with served(offline, {feed.name: feed}) as (url, state):
+    with served(offline) as (url, state):
         until("the broker counts as unreachable", lambda: state.live.status.broker == "unreachable")
         page.goto(url)
         expect(page.locator("#chart-empty")).to_contain_text(f"sundial replay FILE --feed {feed.name}")

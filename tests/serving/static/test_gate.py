@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this ma
 
 @pytest.fixture
 def site(offline, feed, lake):
-    with served(offline, {feed.name: feed}) as (url, _):
+    with served(offline) as (url, _):
         yield url
 
 
