@@ -10,7 +10,7 @@ from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from serving import data_docs, metrics, problems
+from serving import data_docs, health, metrics, problems
 from serving.dependencies import FAILED
 from serving.events import closed_on_signal
 from serving.head_requests import HeadRequests
@@ -29,11 +29,13 @@ def create_app(settings: Settings) -> FastAPI:
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         state.events.open()
+        state.baseline_services.start()
         state.live.start()
         with closed_on_signal(state.events):
             yield
         state.events.close()
         state.live.stop()
+        state.baseline_services.stop()
 
     app = FastAPI(
         title="Sundial",
@@ -49,7 +51,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts))
     app.add_middleware(HeadRequests)
     app.add_middleware(SecurityHeaders)
-    for each in (router, data_docs.router, metrics.router):
+    for each in (health.router, router, data_docs.router, metrics.router):
         app.include_router(each, responses=FAILED)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 

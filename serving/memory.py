@@ -4,10 +4,11 @@ import bisect
 import heapq
 import math
 import threading
+import time
 from array import array
 from collections import defaultdict
 from collections.abc import Container
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +97,38 @@ def _unpacked(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
+@dataclass(frozen=True)
+class Crowding:
+    """What there was no room for since start."""
+
+    evicted: int = 0  # services that made room for another
+    turned_away: int = 0  # readings of services for which none could make room
+    example: str | None = None  # the service that lost its place or found none last
+    last: float = 0.0  # when that was, by time.monotonic
+    in_baseline: int = 0  # services that the baseline in force knows
+
+
 @dataclass
 class _Held:
     """What is held of one feed."""
 
     series: dict[str, Series] = field(default_factory=dict)
+    baseline: frozenset[str] = frozenset()  # services that the baseline in force knows
+    others: dict[str, None] = field(default_factory=dict)  # services of `series` that it does not know, last heard of last
+    crowding: Crowding = Crowding()
     anomalies: dict[tuple[int, str], Anomaly] = field(default_factory=dict)
     order: list[tuple[int, str]] = field(default_factory=list)  # heap of the anomalies' keys, oldest first
+
+    def make_room(self, service: str) -> bool:
+        """Whether a service could be dropped for another, `service`."""
+        evicted = next(iter(self.others), None)
+        if evicted is None:
+            self.crowding = replace(self.crowding, turned_away=self.crowding.turned_away + 1)
+        else:
+            del self.series[evicted], self.others[evicted]
+            self.crowding = replace(self.crowding, evicted=self.crowding.evicted + 1)
+        self.crowding = replace(self.crowding, example=evicted or service, last=time.monotonic())
+        return evicted is not None
 
 
 class Memory:
@@ -121,14 +147,28 @@ class Memory:
             for name in [name for name in self._feeds if name not in feeds]:
                 del self._feeds[name]
 
-    def put_reading(self, feed: str, service: str, reading: Reading) -> None:
+    def expect(self, feed: str, services: frozenset[str]) -> None:
+        """Says which services the baseline in force knows: none of them makes room for one that it does not know."""
         with self._lock:
-            known = self._feeds[feed].series
-            if service not in known:
-                if len(known) >= self._services_per_feed:
-                    del known[min(known, key=lambda name: known[name].times[-1] if known[name].times else 0)]
-                known[service] = Series(self._capacity)
-            known[service].put(reading)
+            held = self._feeds[feed]
+            if services != held.baseline:
+                held.baseline = services
+                heard = [*held.others, *(name for name in held.series if name not in held.others)]
+                held.others = {name: None for name in heard if name not in services}
+
+    def put_reading(self, feed: str, service: str, reading: Reading) -> None:
+        """Keeps the reading. Where the feed has as many services as are kept, one that the baseline does not know makes room: the
+        one not heard of for longest. Where the baseline knows them all, the reading is turned away."""
+        with self._lock:
+            held = self._feeds[feed]
+            if service not in held.series:
+                if len(held.series) >= self._services_per_feed and not held.make_room(service):
+                    return
+                held.series[service] = Series(self._capacity)
+            if service not in held.baseline:
+                held.others.pop(service, None)
+                held.others[service] = None
+            held.series[service].put(reading)
 
     def put_anomaly(self, feed: str, anomaly: Anomaly) -> None:
         with self._lock:
@@ -147,6 +187,11 @@ class Memory:
     def forget_anomaly(self, feed: str, service: str, at: int) -> None:
         with self._lock:
             self._feeds[feed].anomalies.pop((at, service), None)
+
+    def crowding(self) -> dict[str, Crowding]:
+        """Of each feed that was heard of."""
+        with self._lock:
+            return {name: replace(held.crowding, in_baseline=len(held.baseline)) for name, held in self._feeds.items()}
 
     def services(self, feed: str) -> dict[str, Reading | None]:
         """Newest reading of every known service."""

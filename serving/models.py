@@ -215,6 +215,19 @@ class KafkaHealth(BaseModel):
     last_undecodable: Annotated[str | None, Field(description="topic-partition-offset and reason of the last of them.")]
 
 
+class CrowdedFeed(BaseModel):
+    """A feed that had more services than serving keeps readings of."""
+
+    feed: str
+    evicted_services: Annotated[
+        int, Field(description="How often since start a service that the baseline does not know was dropped for another.")
+    ]
+    turned_away_readings: Annotated[
+        int, Field(description="Readings since start of services that found no room, not even by dropping another.")
+    ]
+    example: Annotated[str, Field(description="The service that was dropped or found no room last.")]
+
+
 class Health(BaseModel):
     status: Annotated[
         Literal["ok", "degraded"], Field(description="degraded: it answers, but something that it reads is missing.")
@@ -224,5 +237,6 @@ class Health(BaseModel):
     declaration_mistakes: Annotated[
         list[str], Field(description="Of schemas/feeds/, each with its file and field; the feeds stay those of before.")
     ]
+    crowded: Annotated[list[CrowdedFeed], Field(description="Feeds that had more services than serving keeps.")]
     listeners: Annotated[int, Field(description="Pages that listen to /api/events.")]
     remedies: Annotated[list[str], Field(description="What to do about each thing amiss.")]

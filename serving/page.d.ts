@@ -151,11 +151,19 @@ export interface KafkaHealth {
   last_undecodable: string | null;
 }
 
+export interface CrowdedFeed {
+  feed: string;
+  evicted_services: number;
+  turned_away_readings: number;
+  example: string;
+}
+
 export interface Health {
   status: "ok" | "degraded";
   kafka: KafkaHealth;
   registry_error: string | null;
   declaration_mistakes: string[];
+  crowded: CrowdedFeed[];
   listeners: number;
   remedies: string[];
 }

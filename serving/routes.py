@@ -18,45 +18,7 @@ from serving.memory import Anomaly, Reading
 from serving.problems import ProblemError
 from serving.state import State
 
-SILENT = 60.0  # seconds without a turn of the thread that follows Kafka, after which it stands still
-
 router = APIRouter()
-
-
-@router.get("/health", tags=["state"], summary="Whether serving works, and what it reads")
-def health(state: CurrentState) -> models.Health:
-    """Always 200 while the process answers; `status` and `remedies` say what is missing."""
-    live, remedies = state.live.status, []
-    silent = state.live.silent_seconds()
-    if silent > SILENT and not live.registry_error:
-        remedies.append(f"Kafka has not been read for {silent:.0f} s: restart serving; its log says what the thread met.")
-    if live.broker == "unreachable":
-        remedies.append(f"Kafka at {state.settings.kafka} does not answer: start the brokers or correct SUNDIAL_KAFKA.")
-    if live.registry_error:
-        remedies.append("The schema registry does not answer: start it or correct SUNDIAL_REGISTRY.")
-    if live.missing_topics and live.broker == "connected":
-        missing = ", ".join(live.missing_topics)
-        remedies.append(f"Topics do not exist yet, or serving may not read them: {missing}. Deploying the feeds creates them.")
-    if state.declared.mistakes:
-        mistakes = "; ".join(state.declared.mistakes)
-        remedies.append(f"Serving keeps the feeds that it read before from {state.declared.folder}. Correct there: {mistakes}.")
-    return models.Health(
-        status="degraded" if remedies else "ok",
-        kafka=models.KafkaHealth(
-            state=live.broker,
-            error=live.broker_error,
-            silent_seconds=round(silent, 1),
-            caught_up=live.caught_up,
-            missing_topics=live.missing_topics,
-            records=live.records,
-            undecodable=live.undecodable,
-            last_undecodable=live.last_undecodable,
-        ),
-        registry_error=live.registry_error,
-        declaration_mistakes=state.declared.mistakes,
-        listeners=state.events.listeners,
-        remedies=remedies,
-    )
 
 
 @router.get("/api/feeds", tags=["feeds"], summary="Every declared feed")

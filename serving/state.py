@@ -4,6 +4,7 @@ import datetime as dt
 from dataclasses import dataclass
 
 from contracts.feeds import Feed
+from serving.baseline_services import BaselineServices
 from serving.declared_feeds import DeclaredFeeds
 from serving.decoder import Decoder
 from serving.events import Events
@@ -21,6 +22,7 @@ class State:
     events: Events
     live: LiveConsumer
     tables: Tables
+    baseline_services: BaselineServices
 
     @classmethod
     def of(cls, settings: Settings) -> "State":
@@ -30,7 +32,8 @@ class State:
         events = Events(settings.client_queue)
         kafka = settings.access.client_options(settings.kafka)
         live = LiveConsumer(kafka, declared.look, memory, events, Decoder(settings.registry), settings.lookback_seconds)
-        return cls(settings, declared, memory, events, live, Tables(settings.lake))
+        tables = Tables(settings.lake)
+        return cls(settings, declared, memory, events, live, tables, BaselineServices(lambda: declared.feeds, tables, memory))
 
     @property
     def feeds(self) -> dict[str, Feed]:

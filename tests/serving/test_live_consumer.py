@@ -17,7 +17,8 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from contracts import avro
-from serving import live_consumer, routes
+from serving import health as health_of
+from serving import live_consumer
 from serving.state import State
 from tests.serving import world
 from tests.serving.conftest import declare, served
@@ -155,7 +156,7 @@ def test_a_thread_that_stands_still_is_said_so_and_one_whose_turns_fail_is_not(t
         goes_on.wait(60)
 
     monkeypatch.setattr(live, "_turn", hangs)
-    monkeypatch.setattr(routes, "SILENT", 2.0)
+    monkeypatch.setattr(health_of, "SILENT", 2.0)
     health = until("a standstill", lambda: (found := httpx.get(f"{serving.url}/health").json())["remedies"] and found)
     assert (health["status"], health["kafka"]["silent_seconds"] >= 2) == ("degraded", True)  # rounded
     assert health["remedies"][0].startswith("Kafka has not been read for ")

@@ -44,6 +44,55 @@ def test_the_oldest_goes_when_there_is_no_room(feed):
     assert set(held.services(feed.name)) == {"b", "c"}, "the service not heard of for longest made room"
 
 
+def test_made_up_names_drop_each_other_and_no_service_of_the_baseline():
+    held = memory(services=3)
+    held.expect("f", frozenset({"a", "b"}))
+    held.put_reading("f", "a", reading(1))
+    for number in range(5):
+        held.put_reading("f", f"made-up-{number}", reading(100 + number))
+    assert set(held.services("f")) == {"a", "made-up-3", "made-up-4"}
+    held.put_reading("f", "made-up-3", reading(90))  # older, but heard of last
+    held.put_reading("f", "b", reading(2))
+    assert set(held.services("f")) == {"a", "b", "made-up-3"}
+    crowding = held.crowding()["f"]
+    assert (crowding.evicted, crowding.turned_away, crowding.example) == (4, 0, "made-up-4")
+
+
+def test_with_more_services_in_the_baseline_than_are_kept_those_that_came_first_stay():
+    held = memory(services=2)
+    held.expect("f", frozenset("abc"))
+    for at in range(3):
+        for service in ("a", "b", "c", "made-up"):
+            held.put_reading("f", service, reading(at))
+    assert {name: newest.at for name, newest in held.services("f").items()} == {"a": 2, "b": 2}
+    assert [each.at for each in held.readings("f", "a", 0)] == [0, 1, 2]
+    crowding = held.crowding()["f"]
+    assert (crowding.evicted, crowding.turned_away, crowding.example, crowding.in_baseline) == (0, 6, "made-up", 3)
+
+
+def test_a_promotion_changes_who_makes_room():
+    held = memory(services=3)
+    held.expect("f", frozenset({"a"}))
+    for service in ("a", "b", "c"):
+        held.put_reading("f", service, reading(1))
+    held.expect("f", frozenset({"b", "c"}))
+    held.put_reading("f", "d", reading(1))
+    assert set(held.services("f")) == {"b", "c", "d"}, "a is in no baseline any more"
+    held.expect("f", frozenset({"c"}))
+    held.put_reading("f", "e", reading(1))
+    assert set(held.services("f")) == {"b", "c", "e"}, "d was heard of before b left the baseline"
+
+
+def test_a_feed_that_is_let_go_leaves_nothing():
+    held = memory()
+    for feed in ("f", "g"):
+        held.put_reading(feed, "a", reading(1, value=90, anomalous=True))
+        held.put_anomaly(feed, flag("a", 1, value=90))
+    held.keep({"g"})
+    assert (held.services("f"), held.anomalies("f", 5), held.newest_at("f")) == ({}, [], None)
+    assert (set(held.services("g")), len(held.anomalies("g", 5))) == ({"a"}, 1)
+
+
 def test_anomalies_are_the_newest_once_each(feed):
     held = memory(anomalies=3)
     for at in (1, 5, 3, 3, 5, 4, 2):

@@ -7,6 +7,7 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from serving.app import create_app
+from serving.memory import Reading
 from tests.serving import world
 
 
@@ -84,3 +85,17 @@ def test_the_baseline_in_force_and_the_gate_tell_how_they_are(client, lake, feed
         ("sundial_gate_expectations_failed", feed.name, "critical"): 1,
         ("sundial_gate_expectations_failed", feed.name, "warning"): 1,
     }
+
+
+def test_services_that_found_no_room_are_counted(client, feed):
+    memory, most = client.app.state.sundial.memory, client.app.state.sundial.settings.services_per_feed
+    memory.expect(feed.name, frozenset(f"s{number}" for number in range(most + 5)))
+    evicted, turned_away = ("sundial_serving_evicted_services_total", "sundial_serving_turned_away_readings_total")
+    for names, wanted in (
+        (["made-up", *(f"s{number}" for number in range(most - 1))], (0, 0)),
+        ([f"s{most}"], (1, 0)),
+        ([f"s{most + 1}", "made-up", "made-up"], (1, 3)),
+    ):
+        for name in names:
+            memory.put_reading(feed.name, name, Reading(1, 5, None, None, None, False, -1))
+        assert scraped(client) == {(evicted, feed.name): wanted[0], (turned_away, feed.name): wanted[1]}
