@@ -8,12 +8,12 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from serving import data_docs, health, metrics, problems
-from serving.dependencies import FAILED
+from serving.dependencies import OF_EVERY_PATH
 from serving.events import closed_on_signal
 from serving.head_requests import HeadRequests
+from serving.hosts import KnownHosts
 from serving.routes import router
 from serving.security_headers import SecurityHeaders
 from serving.settings import Settings
@@ -48,11 +48,11 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.sundial = state
     problems.install(app)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts))
+    app.add_middleware(KnownHosts, allowed=settings.hosts)
     app.add_middleware(HeadRequests)
     app.add_middleware(SecurityHeaders)
     for each in (health.router, router, data_docs.router, metrics.router):
-        app.include_router(each, responses=FAILED)
+        app.include_router(each, responses=OF_EVERY_PATH)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
     @app.get("/", include_in_schema=False)

@@ -14,7 +14,10 @@ PROBLEM: dict[str, Any] = {
     "model": models.Problem,
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
-FAILED: Responses = {500: PROBLEM | {"description": "Serving itself is wrong; its log says why."}}
+OF_EVERY_PATH: Responses = {
+    400: PROBLEM | {"description": "The request's host name is not one of SUNDIAL_API_HOSTS."},
+    500: PROBLEM | {"description": "Serving itself is wrong; its log says why."},
+}
 INVALID: Responses = {422: PROBLEM | {"description": "A parameter is not valid."}}
 REFUSED: Responses = {404: PROBLEM | {"description": "No such feed or service."}, **INVALID}
 
