@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 
 from serving.memory import Anomaly, Reading
 
-SCORED, ANOMALY, RESYNC = "scored", "anomaly", "resync"
+SCORED, ANOMALY, RESYNC, ALIVE = "scored", "anomaly", "resync", "alive"
+ALIVE_SECONDS = 10.0  # after so long without another event a listener is told that the line is well
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One new record of a service; `record` is the Reading or Anomaly, None for resync."""
+    """One new record of a service; `record` is the Reading or Anomaly, None for resync and alive."""
 
     kind: str
     feed: str
@@ -84,7 +85,11 @@ class Events:
         self._listeners.add(listener)
         try:
             while not self._closed and not listener.closed:
-                await listener.awake.wait()
+                try:
+                    await asyncio.wait_for(listener.awake.wait(), ALIVE_SECONDS)
+                except TimeoutError:
+                    yield Event(ALIVE, feed, service or "", None)
+                    continue
                 listener.awake.clear()
                 if listener.lost:
                     listener.lost = False

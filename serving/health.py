@@ -22,10 +22,12 @@ def health(state: CurrentState) -> models.Health:
     remedies = [*_of_kafka(state), *_of_declarations(state), *_of_services(state)]
     return models.Health(
         status="degraded" if remedies else "ok",
+        at=state.now(),
         kafka=models.KafkaHealth(
             state=live.broker,
             error=live.broker_error,
             silent_seconds=round(state.live.silent_seconds(), 1),
+            as_of=live.as_of,
             caught_up=live.caught_up,
             missing_topics=live.missing_topics,
             records=live.records,

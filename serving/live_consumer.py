@@ -4,6 +4,7 @@ Partitions are assigned, never subscribed, and no offset is committed: each proc
 Brokers that are down, topics that do not exist yet and records that do not decode are states to be shown, not reasons to stop.
 """
 
+import datetime as dt
 import logging
 import threading
 import time
@@ -42,6 +43,7 @@ class Status:
     last_undecodable: str | None = None
     missing_topics: list[str] = field(default_factory=list)
     caught_up: bool = False
+    as_of: dt.datetime | None = None  # until when the topics are read
 
 
 class LiveConsumer:
@@ -103,6 +105,8 @@ class LiveConsumer:
                     self._discover()
                     discovered = time.monotonic()
                 self._turn()
+                if self.status.broker == "connected" and self.status.caught_up:
+                    self.status.as_of = dt.datetime.now(dt.UTC)
             except KafkaException as error:
                 self._broker_down(error.args[0].str())
                 discovered = time.monotonic()

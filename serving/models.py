@@ -208,6 +208,9 @@ class KafkaHealth(BaseModel):
     state: Literal["connecting", "connected", "unreachable"]
     error: str | None
     silent_seconds: Annotated[float, Field(description="Since the thread that follows Kafka last came to a turn.")]
+    as_of: Annotated[
+        dt.datetime | None, Field(description="Until when the topics are read; null: they were not yet read to their ends.")
+    ]
     caught_up: Annotated[bool, Field(description="Whether every partition was once read to its end.")]
     missing_topics: Annotated[list[str], Field(description="Topics that do not exist yet, or that serving may not read.")]
     records: Annotated[int, Field(description="Records read since start.")]
@@ -232,6 +235,7 @@ class Health(BaseModel):
     status: Annotated[
         Literal["ok", "degraded"], Field(description="degraded: it answers, but something that it reads is missing.")
     ]
+    at: Annotated[dt.datetime, Field(description="The server's time, UTC.")]
     kafka: KafkaHealth
     registry_error: str | None
     declaration_mistakes: Annotated[

@@ -144,6 +144,7 @@ export interface KafkaHealth {
   state: "connecting" | "connected" | "unreachable";
   error: string | null;
   silent_seconds: number;
+  as_of: string | null;
   caught_up: boolean;
   missing_topics: string[];
   records: number;
@@ -160,6 +161,7 @@ export interface CrowdedFeed {
 
 export interface Health {
   status: "ok" | "degraded";
+  at: string;
   kafka: KafkaHealth;
   registry_error: string | null;
   declaration_mistakes: string[];
@@ -168,9 +170,10 @@ export interface Health {
   remedies: string[];
 }
 
-/** A series as the page draws it: with the instant that was asked for, where it lies around one. */
+/** A series as the page draws it: with the instant that was asked for, where it lies around one, and whether newer readings lack. */
 export interface Shown extends Series {
   at: string | null;
+  stale: boolean;
 }
 
 /** Seconds, value, low, high, expected, anomalous value. */

@@ -139,7 +139,8 @@ async def events(
     what: Annotated[tuple[Feed, str | None], Depends(listened_to)], state: CurrentState
 ) -> AsyncIterator[ServerSentEvent]:
     """`scored` carries a point as in the series, with its service; `anomaly` one as in the list of anomalies, of every service of
-    the feed; `resync` says that this listener was too slow and has to load afresh. A comment every 15 s keeps the line open."""
+    the feed; `resync` says that this listener was too slow and has to load afresh; `alive`, after 10 s without another event,
+    that the line is well."""
     feed, service = what
     yield ServerSentEvent(comment="listening", retry=2000)
     async for event in state.events.listen(feed.name, service):

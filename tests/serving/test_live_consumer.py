@@ -147,7 +147,7 @@ def test_what_is_wrong_with_us_ends_neither_the_thread_nor_the_records_behind_it
 
 def test_a_thread_that_stands_still_is_said_so_and_one_whose_turns_fail_is_not(topics, serving, monkeypatch):
     live = serving.state.live
-    until("it is well", lambda: httpx.get(f"{serving.url}/health").json()["status"] == "ok")
+    until("it is well", lambda: live.status.as_of and httpx.get(f"{serving.url}/health").json()["status"] == "ok")
     goes_on, failures = threading.Event(), iter([ValueError("a turn that fails")])
 
     def hangs() -> None:
@@ -159,6 +159,9 @@ def test_a_thread_that_stands_still_is_said_so_and_one_whose_turns_fail_is_not(t
     monkeypatch.setattr(health_of, "SILENT", 2.0)
     health = until("a standstill", lambda: (found := httpx.get(f"{serving.url}/health").json())["remedies"] and found)
     assert (health["status"], health["kafka"]["silent_seconds"] >= 2) == ("degraded", True)  # rounded
+    at, as_of = (dt.datetime.fromisoformat(each) for each in (health["at"], health["kafka"]["as_of"]))
+    assert dt.timedelta(seconds=2) <= at - as_of < dt.timedelta(minutes=2)
+    assert abs(at - dt.datetime.now(dt.UTC)) < dt.timedelta(minutes=1)
     assert health["remedies"][0].startswith("Kafka has not been read for ")
     goes_on.set()
 
@@ -230,6 +233,8 @@ def test_a_feed_is_taken_up_when_it_is_declared_and_let_go_when_it_is_not(topics
         of_later.delete()
     health = httpx.get(f"{serving.url}/health").json()
     assert (health["status"], health["kafka"]["missing_topics"]) == ("ok", [])
+    as_of = health["kafka"]["as_of"]
+    until("it is read on", lambda: httpx.get(f"{serving.url}/health").json()["kafka"]["as_of"] > as_of)
 
 
 def test_events_bring_the_service_asked_for_and_every_anomaly(topics, serving, feed):
@@ -276,6 +281,7 @@ def test_a_broker_that_is_down_is_said_so(offline, feed):
         health = httpx.get(f"{url}/health")
         assert (health.status_code, health.json()["status"]) == (200, "degraded")
         assert "start the brokers" in health.json()["remedies"][0]
+        assert health.json()["kafka"]["as_of"] is None
 
 
 def test_the_process_stops_at_once_although_a_page_listens(topics, online, feed):
