@@ -74,7 +74,7 @@ def load(folder: Path, kind: type[D]) -> dict[str, D]:
     for file in sorted(folder.glob("*.yaml")):
         try:
             content = yaml.safe_load(file.read_text()) or {}
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
             mistakes.append(f"{file.name}: not YAML: {' '.join(str(error).split())}")
             continue
         declared, wrong = _read(kind, content)

@@ -8,13 +8,12 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from contracts.feeds import Feed, load_feeds
-from serving import data_docs, metrics, problems
-from serving.dependencies import FAILED
+from serving import data_docs, health, metrics, problems
+from serving.dependencies import OF_EVERY_PATH
 from serving.events import closed_on_signal
 from serving.head_requests import HeadRequests
+from serving.hosts import KnownHosts
 from serving.routes import router
 from serving.security_headers import SecurityHeaders
 from serving.settings import Settings
@@ -23,18 +22,20 @@ from serving.state import State
 STATIC = Path(__file__).parent / "static"
 
 
-def create_app(settings: Settings, feeds: dict[str, Feed] | None = None) -> FastAPI:
-    """The app over these feeds, by default all declared ones. Following Kafka starts and ends with the app's lifespan."""
-    state = State.of(settings, load_feeds() if feeds is None else feeds)
+def create_app(settings: Settings) -> FastAPI:
+    """The app over the declared feeds. Following Kafka starts and ends with the app's lifespan."""
+    state = State.of(settings)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         state.events.open()
+        state.baseline_services.start()
         state.live.start()
         with closed_on_signal(state.events):
             yield
         state.events.close()
         state.live.stop()
+        state.baseline_services.stop()
 
     app = FastAPI(
         title="Sundial",
@@ -47,11 +48,11 @@ def create_app(settings: Settings, feeds: dict[str, Feed] | None = None) -> Fast
     )
     app.state.sundial = state
     problems.install(app)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts))
+    app.add_middleware(KnownHosts, allowed=settings.hosts)
     app.add_middleware(HeadRequests)
     app.add_middleware(SecurityHeaders)
-    for each in (router, data_docs.router, metrics.router):
-        app.include_router(each, responses=FAILED)
+    for each in (health.router, router, data_docs.router, metrics.router):
+        app.include_router(each, responses=OF_EVERY_PATH)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
     @app.get("/", include_in_schema=False)

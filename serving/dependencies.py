@@ -14,7 +14,10 @@ PROBLEM: dict[str, Any] = {
     "model": models.Problem,
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
-FAILED: Responses = {500: PROBLEM | {"description": "Serving itself is wrong; its log says why."}}
+OF_EVERY_PATH: Responses = {
+    400: PROBLEM | {"description": "The request's host name is not one of SUNDIAL_API_HOSTS."},
+    500: PROBLEM | {"description": "Serving itself is wrong; its log says why."},
+}
 INVALID: Responses = {422: PROBLEM | {"description": "A parameter is not valid."}}
 REFUSED: Responses = {404: PROBLEM | {"description": "No such feed or service."}, **INVALID}
 
@@ -28,11 +31,12 @@ CurrentState = Annotated[State, Depends(current_state)]
 
 def declared_feed(feed: str, state: CurrentState) -> Feed:
     """The declared feed of that name."""
-    if feed not in state.feeds:
-        known = ", ".join(state.feeds)
+    feeds = state.feeds
+    if feed not in feeds:
+        known = ", ".join(feeds)
         remedy = f"Ask for one of: {known}. A feed is declared by a file under schemas/feeds/."
         raise ProblemError(404, "unknown-feed", "No such feed", f"No feed {feed[:80]!r} is declared.", remedy)
-    return state.feeds[feed]
+    return feeds[feed]
 
 
 DeclaredFeed = Annotated[Feed, Depends(declared_feed)]

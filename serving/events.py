@@ -5,17 +5,18 @@ import contextlib
 import signal
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Container, Iterator
 from dataclasses import dataclass, field
 
 from serving.memory import Anomaly, Reading
 
-SCORED, ANOMALY, RESYNC = "scored", "anomaly", "resync"
+SCORED, ANOMALY, RESYNC, ALIVE = "scored", "anomaly", "resync", "alive"
+ALIVE_SECONDS = 10.0  # after so long without another event a listener is told that the line is well
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One new record of a service; `record` is the Reading or Anomaly, None for resync."""
+    """One new record of a service; `record` is the Reading or Anomaly, None for resync and alive."""
 
     kind: str
     feed: str
@@ -32,6 +33,7 @@ class Listener:
     capacity: int
     waiting: deque = field(default_factory=deque)
     lost: bool = False
+    closed: bool = False
     awake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def wants(self, event: Event) -> bool:
@@ -68,6 +70,10 @@ class Events:
         if events and self._listeners and not self._closed:
             self._on_loop(self._offer, events)
 
+    def keep(self, feeds: Container[str]) -> None:
+        """Ends the streams of all other feeds. From any thread."""
+        self._on_loop(self._leave, feeds)
+
     def close(self) -> None:
         """Ends every listener's stream, so that the server can stop. From any thread or signal handler."""
         self._closed = True
@@ -78,8 +84,12 @@ class Events:
         listener = Listener(feed, service, self._capacity)
         self._listeners.add(listener)
         try:
-            while not self._closed:
-                await listener.awake.wait()
+            while not self._closed and not listener.closed:
+                try:
+                    await asyncio.wait_for(listener.awake.wait(), ALIVE_SECONDS)
+                except TimeoutError:
+                    yield Event(ALIVE, feed, service or "", None)
+                    continue
                 listener.awake.clear()
                 if listener.lost:
                     listener.lost = False
@@ -99,6 +109,12 @@ class Events:
             for event in events:
                 if listener.wants(event):
                     listener.offer(event)
+
+    def _leave(self, feeds: Container[str]) -> None:
+        for listener in self._listeners:
+            if listener.feed not in feeds:
+                listener.closed = True
+                listener.awake.set()
 
     def _wake(self) -> None:
         for listener in self._listeners:

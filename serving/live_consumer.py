@@ -4,11 +4,11 @@ Partitions are assigned, never subscribed, and no offset is committed: each proc
 Brokers that are down, topics that do not exist yet and records that do not decode are states to be shown, not reasons to stop.
 """
 
+import datetime as dt
 import logging
-import math
-import re
 import threading
 import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,17 +16,18 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from confluent_kafka.admin import AdminClient
 
 from contracts.feeds import Feed
-from serving import series
 from serving.decoder import Decoder, RegistryUnavailable, Undecodable
-from serving.events import ANOMALY, SCORED, Event, Events
-from serving.memory import Anomaly, Memory, Reading
+from serving.events import Event, Events
+from serving.intake import Intake
+from serving.memory import Memory
 
 log = logging.getLogger("serving.live_consumer")
 librdkafka_log = logging.getLogger("serving.librdkafka")
 librdkafka_log.setLevel(logging.CRITICAL)  # it repeats itself at every attempt to connect; what matters arrives by error_cb
 
 BATCH = 2000  # records per turn
-DISCOVER_SECONDS = 5.0  # how often topics and brokers are looked for
+DISCOVER_SECONDS = 5.0  # how often feeds, topics and brokers are looked for
+NOT_DEPLOYED = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)  # as of a feed declared just now
 INTERVALS_BACK = 360  # a feed of long intervals is read back at least this many of them
 
 
@@ -42,25 +43,28 @@ class Status:
     last_undecodable: str | None = None
     missing_topics: list[str] = field(default_factory=list)
     caught_up: bool = False
+    as_of: dt.datetime | None = None  # until when the topics are read
 
 
 class LiveConsumer:
-    """Follows the topics of `feeds` into `memory`, and publishes what is new to `events`. `kafka`: a client's basic options."""
+    """Follows the topics of the feeds into `memory`, and publishes what is new to `events`. `kafka`: a client's basic options.
+
+    `feeds` is asked at each discovery: new ones are taken up, and memory lets those go that are gone.
+    """
 
     def __init__(
         self,
         kafka: dict[str, str],
-        feeds: dict[str, Feed],
+        feeds: Callable[[], Mapping[str, Feed]],
         memory: Memory,
         events: Events,
         decoder: Decoder,
         lookback_seconds: int,
     ):
         self.status = Status()
-        self._memory, self._events, self._decoder = memory, events, decoder
+        self._feeds, self._memory, self._events, self._intake = feeds, memory, events, Intake(memory, decoder)
         self._lookback = lookback_seconds
-        self._topics = {feed.scored_topic: (feed, "scored") for feed in feeds.values()}
-        self._topics |= {feed.anomalies_topic: (feed, "anomaly") for feed in feeds.values()}
+        self._topics = _topics(feeds())
         self._assigned: dict[tuple[str, int], str] = {}
         self._at_end: set[tuple[str, int]] = set()
         self._stop = threading.Event()
@@ -101,6 +105,8 @@ class LiveConsumer:
                     self._discover()
                     discovered = time.monotonic()
                 self._turn()
+                if self.status.broker == "connected" and self.status.caught_up:
+                    self.status.as_of = dt.datetime.now(dt.UTC)
             except KafkaException as error:
                 self._broker_down(error.args[0].str())
                 discovered = time.monotonic()
@@ -112,28 +118,33 @@ class LiveConsumer:
 
     def _discover(self) -> None:
         """Assigns the partitions that came to exist since, each from the start of the time looked back on; drops those gone."""
-        there = self._partitions()
+        feeds = self._feeds()
+        topics = _topics(feeds)
+        there = self._partitions(topics)
         self.status.broker, self.status.broker_error = "connected", None
-        self.status.missing_topics = sorted(set(self._topics) - {topic for topic, _ in there})
+        self.status.missing_topics = sorted(topics.keys() - {topic for topic, _ in there})
+        self._topics = topics
         gone = {each for each, identity in self._assigned.items() if there.get(each) != identity}
         if gone:
             self._consumer.incremental_unassign([TopicPartition(*each) for each in gone])
             self._at_end -= gone
             self._assigned = {each: identity for each, identity in self._assigned.items() if each not in gone}
+        self._memory.keep(feeds)
+        self._events.keep(feeds)
         new = there.keys() - self._assigned.keys()
         if new:
             self._consumer.incremental_assign(self._starts(new))
             self._assigned = there
         self.status.caught_up = self._at_end >= self._assigned.keys()
 
-    def _partitions(self) -> dict[tuple[str, int], str]:
+    def _partitions(self, topics: Iterable[str]) -> dict[tuple[str, int], str]:
         """The partitions there are, each with its topic's id: a topic deleted and created again has another, and starts over."""
         there = {}
-        for topic, answer in self._admin.describe_topics(TopicCollection(list(self._topics)), request_timeout=3).items():
+        for topic, answer in self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=3).items():
             try:
                 described = answer.result()
             except KafkaException as error:
-                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                if error.args[0].code() not in NOT_DEPLOYED:
                     raise
                 continue
             there |= {(topic, partition.id): str(described.topic_id) for partition in described.partitions}
@@ -182,10 +193,7 @@ class LiveConsumer:
             return None
         feed, record = self._topics[message.topic()]
         try:
-            if message.value() is None:
-                self._forget(feed, record, message.key())
-                return None
-            return self._keep(feed, record, self._decoded(message, record))
+            return self._taken(feed, record, message)
         except Undecodable as error:
             self._count(message, str(error))
         except Exception as error:  # no record may end the thread, whatever is wrong with it or with us
@@ -196,39 +204,19 @@ class LiveConsumer:
             self.status.records += 1  # only now: who sees it counted finds it in memory
         return None
 
-    def _decoded(self, message: Message, record: str) -> dict:
+    def _taken(self, feed: Feed, record: str, message: Message) -> Event | None:
         """Waits for a registry that is down: the record may well be fine."""
         while True:
             try:
-                decoded = self._decoder.decode(message.value(), record)
+                event = self._intake.take(feed, record, message.key(), message.value())
                 self.status.registry_error = None
-                return decoded
+                return event
             except RegistryUnavailable as error:
                 if self.status.registry_error is None:
                     log.warning("schema registry: %s; trying again", error)
                 self.status.registry_error = str(error)
                 if self._stop.wait(1):
                     raise Undecodable("stopped before the registry answered") from error
-
-    def _keep(self, feed: Feed, record: str, row: dict) -> Event:
-        _check(row)
-        at, service = round(row["Timestamp"].timestamp() * 1000), row["ServiceName"]
-        common = (at, row["Value"], row["Expected"], row["Spread"], row["PredictedPct"])
-        if record == "scored":
-            reading = Reading(*common, row["Anomalous"], row["BaselineVersion"])
-            self._memory.put_reading(feed.name, service, reading)
-            return Event(SCORED, feed.name, service, reading)
-        anomaly = Anomaly(service, *common, row["BaselineVersion"])
-        self._memory.put_anomaly(feed.name, anomaly)
-        return Event(ANOMALY, feed.name, service, anomaly)
-
-    def _forget(self, feed: Feed, record: str, key: bytes | None) -> None:
-        """A record without value deletes its key, `<ServiceName>|<epoch milliseconds>`."""
-        named = re.fullmatch(r"(.+)\|(-?[0-9]{1,19})", (key or b"").decode(errors="replace"), re.DOTALL)
-        if named is None:
-            raise Undecodable(f"deletes the key {(key or b'')[:100]!r}, which is not <ServiceName>|<epoch milliseconds>")
-        forget = self._memory.forget_reading if record == "scored" else self._memory.forget_anomaly
-        forget(feed.name, named[1], int(named[2]))
 
     def _count(self, message: Message, reason: str) -> None:
         self.status.undecodable += 1
@@ -246,10 +234,7 @@ class LiveConsumer:
         self.status.broker, self.status.broker_error = "unreachable", reason
 
 
-def _check(row: dict) -> None:
-    """Raises Undecodable where the API could not show the record: JSON has no NaN, and a time zone no day before the first."""
-    for name in ("Expected", "Spread", "PredictedPct"):
-        if row[name] is not None and not math.isfinite(row[name]):
-            raise Undecodable(f"{name} is {row[name]}")
-    if not series.FIRST <= row["Timestamp"] <= series.LAST:
-        raise Undecodable(f"Timestamp is {row['Timestamp']}, which is not between {series.FIRST:%Y} and {series.LAST:%Y}")
+def _topics(feeds: Mapping[str, Feed]) -> dict[str, tuple[Feed, str]]:
+    """By each derived topic, its feed and the kind of its records."""
+    scored = {feed.scored_topic: (feed, "scored") for feed in feeds.values()}
+    return scored | {feed.anomalies_topic: (feed, "anomaly") for feed in feeds.values()}

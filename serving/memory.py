@@ -4,10 +4,11 @@ import bisect
 import heapq
 import math
 import threading
+import time
 from array import array
-from dataclasses import dataclass
-
-from contracts.feeds import Feed
+from collections import defaultdict
+from collections.abc import Container
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,69 +97,130 @@ def _unpacked(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
-class Memory:
-    """Readings by (feed, service, time) and the newest anomalies of each feed."""
+@dataclass(frozen=True)
+class Crowding:
+    """What there was no room for since start."""
 
-    def __init__(self, feeds: dict[str, Feed], readings_per_service: int, services_per_feed: int, anomalies_per_feed: int):
+    evicted: int = 0  # services that made room for another
+    turned_away: int = 0  # readings of services for which none could make room
+    example: str | None = None  # the service that lost its place or found none last
+    last: float = 0.0  # when that was, by time.monotonic
+    in_baseline: int = 0  # services that the baseline in force knows
+
+
+@dataclass
+class _Held:
+    """What is held of one feed."""
+
+    series: dict[str, Series] = field(default_factory=dict)
+    baseline: frozenset[str] = frozenset()  # services that the baseline in force knows
+    others: dict[str, None] = field(default_factory=dict)  # services of `series` that it does not know, last heard of last
+    crowding: Crowding = Crowding()
+    anomalies: dict[tuple[int, str], Anomaly] = field(default_factory=dict)
+    order: list[tuple[int, str]] = field(default_factory=list)  # heap of the anomalies' keys, oldest first
+
+    def make_room(self, service: str) -> bool:
+        """Whether a service could be dropped for another, `service`."""
+        evicted = next(iter(self.others), None)
+        if evicted is None:
+            self.crowding = replace(self.crowding, turned_away=self.crowding.turned_away + 1)
+        else:
+            del self.series[evicted], self.others[evicted]
+            self.crowding = replace(self.crowding, evicted=self.crowding.evicted + 1)
+        self.crowding = replace(self.crowding, example=evicted or service, last=time.monotonic())
+        return evicted is not None
+
+
+class Memory:
+    """Readings by (feed, service, time) and the newest anomalies of each feed. Of a feed not heard of yet it holds nothing."""
+
+    def __init__(self, readings_per_service: int, services_per_feed: int, anomalies_per_feed: int):
         self._lock = threading.Lock()
         self._capacity = readings_per_service
         self._services_per_feed = services_per_feed
         self._anomalies_per_feed = anomalies_per_feed
-        self._series: dict[str, dict[str, Series]] = {name: {} for name in feeds}
-        self._anomalies: dict[str, dict[tuple[int, str], Anomaly]] = {name: {} for name in feeds}
-        self._order: dict[str, list[tuple[int, str]]] = {name: [] for name in feeds}  # heaps of the keys, oldest first
+        self._feeds: defaultdict[str, _Held] = defaultdict(_Held)
+
+    def keep(self, feeds: Container[str]) -> None:
+        """Lets all other feeds go."""
+        with self._lock:
+            for name in [name for name in self._feeds if name not in feeds]:
+                del self._feeds[name]
+
+    def expect(self, feed: str, services: frozenset[str]) -> None:
+        """Says which services the baseline in force knows: none of them makes room for one that it does not know."""
+        with self._lock:
+            held = self._feeds[feed]
+            if services != held.baseline:
+                held.baseline = services
+                heard = [*held.others, *(name for name in held.series if name not in held.others)]
+                held.others = {name: None for name in heard if name not in services}
 
     def put_reading(self, feed: str, service: str, reading: Reading) -> None:
+        """Keeps the reading. Where the feed has as many services as are kept, one that the baseline does not know makes room: the
+        one not heard of for longest. Where the baseline knows them all, the reading is turned away."""
         with self._lock:
-            known = self._series[feed]
-            if service not in known:
-                if len(known) >= self._services_per_feed:
-                    del known[min(known, key=lambda name: known[name].times[-1] if known[name].times else 0)]
-                known[service] = Series(self._capacity)
-            known[service].put(reading)
+            held = self._feeds[feed]
+            if service not in held.series:
+                if len(held.series) >= self._services_per_feed and not held.make_room(service):
+                    return
+                held.series[service] = Series(self._capacity)
+            if service not in held.baseline:
+                held.others.pop(service, None)
+                held.others[service] = None
+            held.series[service].put(reading)
 
     def put_anomaly(self, feed: str, anomaly: Anomaly) -> None:
         with self._lock:
-            held, order, key = self._anomalies[feed], self._order[feed], (anomaly.at, anomaly.service)
-            if key not in held:
-                heapq.heappush(order, key)
-            held[key] = anomaly
-            while len(order) > self._anomalies_per_feed:
-                held.pop(heapq.heappop(order), None)
+            held, key = self._feeds[feed], (anomaly.at, anomaly.service)
+            if key not in held.anomalies:
+                heapq.heappush(held.order, key)
+            held.anomalies[key] = anomaly
+            while len(held.order) > self._anomalies_per_feed:
+                held.anomalies.pop(heapq.heappop(held.order), None)
 
     def forget_reading(self, feed: str, service: str, at: int) -> None:
         with self._lock:
-            if service in self._series[feed]:
-                self._series[feed][service].forget(at)
+            if service in self._of(feed).series:
+                self._of(feed).series[service].forget(at)
 
     def forget_anomaly(self, feed: str, service: str, at: int) -> None:
         with self._lock:
-            self._anomalies[feed].pop((at, service), None)
+            self._of(feed).anomalies.pop((at, service), None)
+
+    def crowding(self) -> dict[str, Crowding]:
+        """Of each feed that was heard of."""
+        with self._lock:
+            return {name: replace(held.crowding, in_baseline=len(held.baseline)) for name, held in self._feeds.items()}
 
     def services(self, feed: str) -> dict[str, Reading | None]:
         """Newest reading of every known service."""
         with self._lock:
-            return {name: series.newest() for name, series in self._series[feed].items()}
+            return {name: series.newest() for name, series in self._of(feed).series.items()}
 
     def readings(self, feed: str, service: str, since: int) -> list[Reading]:
         """Readings from `since` (epoch milliseconds) on, oldest first; empty for an unknown service."""
         with self._lock:
-            series = self._series[feed].get(service)
+            series = self._of(feed).series.get(service)
             return series.since(since) if series else []
 
     def newest_at(self, feed: str) -> int | None:
         """Time of the newest reading of any service, epoch milliseconds."""
         with self._lock:
-            return max((series.times[-1] for series in self._series[feed].values() if series.times), default=None)
+            return max((series.times[-1] for series in self._of(feed).series.values() if series.times), default=None)
 
     def anomalies(self, feed: str, limit: int, service: str | None = None) -> list[Anomaly]:
         """Newest first. An anomaly whose reading was since corrected to a normal one is left out."""
         with self._lock:
-            held = sorted(self._anomalies[feed].values(), key=lambda each: (-each.at, each.service))
+            held = sorted(self._of(feed).anomalies.values(), key=lambda each: (-each.at, each.service))
             wanted = (each for each in held if service in (None, each.service) and not self._corrected(feed, each))
             return [each for each, _ in zip(wanted, range(limit), strict=False)]
 
     def _corrected(self, feed: str, anomaly: Anomaly) -> bool:
-        series = self._series[feed].get(anomaly.service)
+        series = self._of(feed).series.get(anomaly.service)
         reading = series.at(anomaly.at) if series else None
         return reading is not None and not reading.anomalous and reading.value != anomaly.value
+
+    def _of(self, feed: str) -> _Held:
+        """To be looked at. Looking makes no feed known."""
+        return self._feeds.get(feed, _Held())

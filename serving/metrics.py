@@ -1,4 +1,4 @@
-"""Streams, baselines and gates as Prometheus metrics, read at each scrape.
+"""Streams, baselines, gates and serving's own room as Prometheus metrics, read at each scrape.
 
 Series of what is not known are left out rather than reported as zero. Airflow's own metrics are not among them.
 """
@@ -24,8 +24,8 @@ router = APIRouter()
 
 @router.get("/metrics", tags=["state"], summary="Metrics for Prometheus", response_class=Response)
 def metrics(state: CurrentState) -> Response:
-    """In Prometheus' text format. `sundial_stream_*` by feed and stream; `sundial_feed_*`, `sundial_baseline_*` and
-    `sundial_gate_*` by feed."""
+    """In Prometheus' text format. `sundial_stream_*` by feed and stream; `sundial_feed_*`, `sundial_baseline_*`,
+    `sundial_gate_*` and `sundial_serving_*` by feed."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(state))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
@@ -41,6 +41,7 @@ class _Collector:
         yield from _of_feeds(self._state)
         yield from _of_baselines(self._state)
         yield from _of_gates(self._state)
+        yield from _of_services(self._state)
 
 
 def _of_streams(found: list[Stream], now: dt.datetime) -> Iterator[Metric]:
@@ -107,6 +108,17 @@ def _of_gates(state: State) -> Iterator[Metric]:
     }
     meaning = "Expectations that the newest candidate failed"
     yield _gauge("sundial_gate_expectations_failed", meaning, ["feed", "severity"], failed)
+
+
+def _of_services(state: State) -> Iterator[Metric]:
+    meaning = "Services dropped for others, as there were more than serving keeps"
+    evicted = CounterMetricFamily("sundial_serving_evicted_services", meaning, labels=["feed"])
+    meaning = "Readings of services that found no room"
+    turned_away = CounterMetricFamily("sundial_serving_turned_away_readings", meaning, labels=["feed"])
+    for feed, crowding in state.memory.crowding().items():
+        evicted.add_metric([feed], crowding.evicted)
+        turned_away.add_metric([feed], crowding.turned_away)
+    yield from (evicted, turned_away)
 
 
 def _gauge(name: str, meaning: str, labels: list[str], values: Mapping[Any, float | None]) -> Metric:

@@ -212,18 +212,39 @@ class KafkaHealth(BaseModel):
     state: Literal["connecting", "connected", "unreachable"]
     error: str | None
     silent_seconds: Annotated[float, Field(description="Since the thread that follows Kafka last came to a turn.")]
+    as_of: Annotated[
+        dt.datetime | None, Field(description="Until when the topics are read; null: they were not yet read to their ends.")
+    ]
     caught_up: Annotated[bool, Field(description="Whether every partition was once read to its end.")]
-    missing_topics: Annotated[list[str], Field(description="Topics that do not exist yet.")]
+    missing_topics: Annotated[list[str], Field(description="Topics that do not exist yet, or that serving may not read.")]
     records: Annotated[int, Field(description="Records read since start.")]
     undecodable: Annotated[int, Field(description="Records left out because they did not decode.")]
     last_undecodable: Annotated[str | None, Field(description="topic-partition-offset and reason of the last of them.")]
+
+
+class CrowdedFeed(BaseModel):
+    """A feed that had more services than serving keeps readings of."""
+
+    feed: str
+    evicted_services: Annotated[
+        int, Field(description="How often since start a service that the baseline does not know was dropped for another.")
+    ]
+    turned_away_readings: Annotated[
+        int, Field(description="Readings since start of services that found no room, not even by dropping another.")
+    ]
+    example: Annotated[str, Field(description="The service that was dropped or found no room last.")]
 
 
 class Health(BaseModel):
     status: Annotated[
         Literal["ok", "degraded"], Field(description="degraded: it answers, but something that it reads is missing.")
     ]
+    at: Annotated[dt.datetime, Field(description="The server's time, UTC.")]
     kafka: KafkaHealth
     registry_error: str | None
+    declaration_mistakes: Annotated[
+        list[str], Field(description="Of schemas/feeds/, each with its file and field; the feeds stay those of before.")
+    ]
+    crowded: Annotated[list[CrowdedFeed], Field(description="Feeds that had more services than serving keeps.")]
     listeners: Annotated[int, Field(description="Pages that listen to /api/events.")]
     remedies: Annotated[list[str], Field(description="What to do about each thing amiss.")]

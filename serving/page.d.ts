@@ -148,6 +148,7 @@ export interface KafkaHealth {
   state: "connecting" | "connected" | "unreachable";
   error: string | null;
   silent_seconds: number;
+  as_of: string | null;
   caught_up: boolean;
   missing_topics: string[];
   records: number;
@@ -155,17 +156,28 @@ export interface KafkaHealth {
   last_undecodable: string | null;
 }
 
+export interface CrowdedFeed {
+  feed: string;
+  evicted_services: number;
+  turned_away_readings: number;
+  example: string;
+}
+
 export interface Health {
   status: "ok" | "degraded";
+  at: string;
   kafka: KafkaHealth;
   registry_error: string | null;
+  declaration_mistakes: string[];
+  crowded: CrowdedFeed[];
   listeners: number;
   remedies: string[];
 }
 
-/** A series as the page draws it: with the instant that was asked for, where it lies around one. */
+/** A series as the page draws it: with the instant that was asked for, where it lies around one, and whether newer readings lack. */
 export interface Shown extends Series {
   at: string | null;
+  stale: boolean;
 }
 
 /** Seconds, value, low, high, expected, anomalous value. */

@@ -26,34 +26,32 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(ProblemError)
     async def _problem(request: Request, error: ProblemError):
-        return _answer(error.body)
+        return answer(error)
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError):
         mistakes = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors())
         remedy = "Correct the parameters; /openapi.json lists what each accepts."
-        return _answer(ProblemError(422, "invalid-parameter", "A parameter is not valid", mistakes, remedy).body)
+        return answer(ProblemError(422, "invalid-parameter", "A parameter is not valid", mistakes, remedy))
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException):
         remedy = "See /openapi.json for the paths and methods there are."
         detail = f"{request.method} {request.url.path}"
-        answer = _answer(ProblemError(error.status_code, "http", str(error.detail), detail, remedy).body)
+        refusal = answer(ProblemError(error.status_code, "http", str(error.detail), detail, remedy))
         for name, value in (error.headers or {}).items():
-            answer.headers[name] = f"{value}, HEAD" if (name, value) == ("Allow", "GET") else value
-        return answer
+            refusal.headers[name] = f"{value}, HEAD" if (name, value) == ("Allow", "GET") else value
+        return refusal
 
     @app.exception_handler(Exception)
     async def _unexpected(request: Request, error: Exception):
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
         detail = f"{type(error).__name__} while answering {request.url.path}"
-        answer = _answer(
-            ProblemError(500, "unexpected", "This is our fault", detail, "See the log of serving for the cause.").body
-        )
+        fault = answer(ProblemError(500, "unexpected", "This is our fault", detail, "See the log of serving for the cause."))
         # This handler alone is outside all middleware.
-        answer.headers.update(HEADERS | {"Cache-Control": "no-store"})
-        return answer
+        fault.headers.update(HEADERS | {"Cache-Control": "no-store"})
+        return fault
 
 
-def _answer(body: dict) -> JSONResponse:
-    return JSONResponse(body, status_code=body["status"], media_type="application/problem+json")
+def answer(problem: ProblemError) -> JSONResponse:
+    return JSONResponse(problem.body, status_code=problem.status, media_type="application/problem+json")

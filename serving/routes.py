@@ -18,40 +18,7 @@ from serving.memory import Anomaly, Reading
 from serving.problems import ProblemError
 from serving.state import State
 
-SILENT = 60.0  # seconds without a turn of the thread that follows Kafka, after which it stands still
-
 router = APIRouter()
-
-
-@router.get("/health", tags=["state"], summary="Whether serving works, and what it reads")
-def health(state: CurrentState) -> models.Health:
-    """Always 200 while the process answers; `status` and `remedies` say what is missing."""
-    live, remedies = state.live.status, []
-    silent = state.live.silent_seconds()
-    if silent > SILENT and not live.registry_error:
-        remedies.append(f"Kafka has not been read for {silent:.0f} s: restart serving; its log says what the thread met.")
-    if live.broker == "unreachable":
-        remedies.append(f"Kafka at {state.settings.kafka} does not answer: start the brokers or correct SUNDIAL_KAFKA.")
-    if live.registry_error:
-        remedies.append("The schema registry does not answer: start it or correct SUNDIAL_REGISTRY.")
-    if live.missing_topics and live.broker == "connected":
-        remedies.append(f"Topics do not exist yet: {', '.join(live.missing_topics)}. Deploying the feeds creates them.")
-    return models.Health(
-        status="degraded" if remedies else "ok",
-        kafka=models.KafkaHealth(
-            state=live.broker,
-            error=live.broker_error,
-            silent_seconds=round(silent, 1),
-            caught_up=live.caught_up,
-            missing_topics=live.missing_topics,
-            records=live.records,
-            undecodable=live.undecodable,
-            last_undecodable=live.last_undecodable,
-        ),
-        registry_error=live.registry_error,
-        listeners=state.events.listeners,
-        remedies=remedies,
-    )
 
 
 @router.get("/api/feeds", tags=["feeds"], summary="Every declared feed")
@@ -172,7 +139,8 @@ async def events(
     what: Annotated[tuple[Feed, str | None], Depends(listened_to)], state: CurrentState
 ) -> AsyncIterator[ServerSentEvent]:
     """`scored` carries a point as in the series, with its service; `anomaly` one as in the list of anomalies, of every service of
-    the feed; `resync` says that this listener was too slow and has to load afresh. A comment every 15 s keeps the line open."""
+    the feed; `resync` says that this listener was too slow and has to load afresh; `alive`, after 10 s without another event,
+    that the line is well."""
     feed, service = what
     yield ServerSentEvent(comment="listening", retry=2000)
     async for event in state.events.listen(feed.name, service):

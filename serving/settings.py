@@ -3,8 +3,10 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from contracts.feeds import FEEDS
 from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
 from supervision.spark_history import HISTORY
 
@@ -27,11 +29,12 @@ class Settings:
     lake: str
     streams: str
     access: KafkaAccess = PLAIN
+    feeds: Path = FEEDS  # folder of the feeds' declarations
     spark_history: str = ""  # address of Spark's history server, as browsers find it
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")  # names by which browsers may call; others are refused (DNS rebinding)
     lookback_seconds: int = 3600  # how far back the topics are read at start
     readings_per_service: int = 1500
-    services_per_feed: int = 1000
+    services_per_feed: int = 1000  # those of the baseline in force first
     anomalies_per_feed: int = 1000
     client_queue: int = 1000  # events that wait for one slow page before it must reload
 

@@ -4,6 +4,8 @@ import datetime as dt
 from dataclasses import dataclass
 
 from contracts.feeds import Feed
+from serving.baseline_services import BaselineServices
+from serving.declared_feeds import DeclaredFeeds
 from serving.decoder import Decoder
 from serving.events import Events
 from serving.live_consumer import LiveConsumer
@@ -15,19 +17,28 @@ from serving.tables import Tables
 @dataclass(frozen=True)
 class State:
     settings: Settings
-    feeds: dict[str, Feed]
+    declared: DeclaredFeeds
     memory: Memory
     events: Events
     live: LiveConsumer
     tables: Tables
+    baseline_services: BaselineServices
 
     @classmethod
-    def of(cls, settings: Settings, feeds: dict[str, Feed]) -> "State":
-        memory = Memory(feeds, settings.readings_per_service, settings.services_per_feed, settings.anomalies_per_feed)
+    def of(cls, settings: Settings) -> "State":
+        """Raises DeclarationError where a feed's declaration has a mistake."""
+        declared = DeclaredFeeds(settings.feeds)
+        memory = Memory(settings.readings_per_service, settings.services_per_feed, settings.anomalies_per_feed)
         events = Events(settings.client_queue)
         kafka = settings.access.client_options(settings.kafka)
-        live = LiveConsumer(kafka, feeds, memory, events, Decoder(settings.registry), settings.lookback_seconds)
-        return cls(settings, feeds, memory, events, live, Tables(settings.lake))
+        live = LiveConsumer(kafka, declared.look, memory, events, Decoder(settings.registry), settings.lookback_seconds)
+        tables = Tables(settings.lake)
+        return cls(settings, declared, memory, events, live, tables, BaselineServices(lambda: declared.feeds, tables, memory))
+
+    @property
+    def feeds(self) -> dict[str, Feed]:
+        """Every declared feed by name."""
+        return self.declared.feeds
 
     def services(self, feed: Feed) -> set[str]:
         """Services known from live readings or from the baseline in force."""

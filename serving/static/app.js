@@ -1,11 +1,16 @@
 // Sundial's page: what is chosen (kept in the URL), loading it, and following it live.
 
 import { Chart } from "./chart.js";
-import { byId, empty, get, make, selectById } from "./dom.js";
+import { byId, empty, make, selectById } from "./dom.js";
+import { late, mark, readingsAsOf, verdict } from "./freshness.js";
 import { gateResults } from "./gate.js";
+import { insert, slide } from "./live_series.js";
+import { failing, get, onlyLoad, run } from "./loads.js";
 import * as panels from "./panels.js";
+import { serverNow, takeTime } from "./server_time.js";
+import { Stream } from "./stream.js";
 
-/** @import { AnomalyInfo, FeedInfo, ScoredPoint, ServiceInfo, Shown, StreamInfo } from "../page.d.ts" */
+/** @import { AnomalyInfo, FeedInfo, Health, ScoredPoint, ServiceInfo, Shown, StreamInfo } from "../page.d.ts" */
 
 const WINDOWS = [90, 360, 1440]; // in intervals: 15 minutes, 1 hour, 4 hours at ten seconds
 const STATE_SECONDS = 5;
@@ -16,10 +21,10 @@ const chart = new Chart(byId("chart"));
 /**
  * What is chosen and what is shown; `start` chooses a feed before anything else reads it.
  * @type {{ feeds: FeedInfo[], feed: FeedInfo, services: string[], service: string | null, minutes: number | null, at: string | null,
- *   series: Shown | null, anomalies: AnomalyInfo[], streams: StreamInfo[], streamsAt: number }}
+ *   series: Shown | null, loadedAt: number, anomalies: AnomalyInfo[], streams: StreamInfo[], stateAt: number, health: Health | null }}
  */
-const now = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, minutes: null, at: null, series: null, anomalies: [], streams: [], streamsAt: 0 };
-let source = /** @type {EventSource | null} */ (null); // the open EventSource
+const now = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, minutes: null, at: null, series: null, loadedAt: Number.NaN, anomalies: [], streams: [], stateAt: Number.NaN, health: null };
+const stream = new Stream({ scored: takePoint, anomaly: takeAnomaly, resync: () => run("readings", reload) }, () => run("readings", reload));
 let loading = new AbortController(); // ends the requests of a choice that was left
 
 const path = (rest = "") => `/api/feeds/${encodeURIComponent(now.feed.name)}${rest}`;
@@ -38,7 +43,7 @@ function inWords(minutes) {
 
 /** Takes the choice from the URL, shows it, and follows it. */
 async function start() {
-  now.feeds = await get("/api/feeds");
+  [now.feeds] = await Promise.all([get("/api/feeds"), loadHealth()]);
   const parameters = new URLSearchParams(location.search);
   const busiest = [...now.feeds].sort((a, b) => (b.newest_at ?? "").localeCompare(a.newest_at ?? "") || b.services - a.services)[0];
   const feed = now.feeds.find((each) => each.name === parameters.get("feed")) ?? busiest;
@@ -47,13 +52,14 @@ async function start() {
 }
 
 /**
- * Changes the choice, the URL (push, replace or keep) and everything that follows from it.
+ * Changes the choice, the URL (push or replace) and everything that follows from it.
  * @param {{ feed?: FeedInfo, service?: string | null, minutes?: number | null, at?: string | null }} choice
  */
 async function choose({ feed = now.feed, service = now.service, minutes = now.minutes, at = now.at }, url = "push") {
   loading.abort();
   loading = new AbortController();
-  source?.close();
+  onlyLoad("choice");
+  stream.end();
   now.feed = feed;
   now.at = at;
   now.minutes = minutes !== null && windows(feed).includes(minutes) ? minutes : windows(feed)[1];
@@ -62,11 +68,11 @@ async function choose({ feed = now.feed, service = now.service, minutes = now.mi
   now.anomalies = list;
   now.service = service !== null && now.services.includes(service) ? service : (list[0]?.service ?? now.services[0] ?? null);
   const query = new URLSearchParams({ feed: feed.name, ...(now.service !== null && { service: now.service }), minutes: String(now.minutes), ...(at && { at }) });
-  if (url !== "keep") history[url === "push" ? "pushState" : "replaceState"](null, "", `?${query}`);
+  if (location.search !== `?${query}`) history[url === "push" ? "pushState" : "replaceState"](null, "", `?${query}`);
   selectors();
   drawAnomalies();
   await Promise.all([loadSeries(true), loadState()]);
-  follow();
+  stream.follow(`/api/events?${new URLSearchParams({ feed: feed.name, ...(now.service !== null && { service: now.service }) })}`);
 }
 
 function selectors() {
@@ -96,8 +102,9 @@ async function loadSeries(redraw) {
   }
   const query = new URLSearchParams({ minutes: String(now.minutes), ...(now.at && { at: now.at }) });
   /** @type {Shown} */
-  const series = { ...(await get(path(`/services/${encodeURIComponent(now.service)}/series?${query}`), loading.signal)), at: now.at };
+  const series = { ...(await get(path(`/services/${encodeURIComponent(now.service)}/series?${query}`), loading.signal)), at: now.at, stale: false };
   now.series = series;
+  now.loadedAt = serverNow();
   const nothing = !series.points.length && !series.expected.length;
   empty(byId("chart-empty"), nothing ? "No reading in this window, and no baseline that expects one. Choose a longer window, or send readings:" : null, nothing ? `sundial replay FILE --feed ${now.feed.name}` : null);
   if (redraw || !chart.plot) chart.show(nothing ? null : series);
@@ -105,67 +112,68 @@ async function loadSeries(redraw) {
   panels.figures(series);
 }
 
+async function loadHealth() {
+  const asked = performance.now();
+  const health = await get("/health", loading.signal);
+  takeTime(health.at, asked, performance.now());
+  now.health = health;
+}
+
 async function loadState() {
-  const paths = ["/api/streams", path("/baseline"), path(`/gate-results?limit=${SHOWN_GATE_RESULTS}`), "/health"];
-  const [streams, baseline, judged, health] = await Promise.all(paths.map((each) => get(each, loading.signal)));
+  const paths = ["/api/feeds", "/api/streams", path("/baseline"), path(`/gate-results?limit=${SHOWN_GATE_RESULTS}`)];
+  const [[feeds, streams, baseline, judged]] = await Promise.all([Promise.all(paths.map((each) => get(each, loading.signal))), loadHealth()]);
+  const others = feeds.map(named).join() !== now.feeds.map(named).join();
+  now.feeds = feeds;
+  if (others) selectors(); // a feed was declared, or is no longer
   now.streams = streams.filter((/** @type {StreamInfo} */ each) => each.feed === now.feed.name);
-  now.streamsAt = Date.now();
+  now.stateAt = serverNow();
   panels.streams(now.streams, 0, now.feed);
   panels.baseline(baseline, now.feed);
   gateResults(judged, now.feed);
-  const kafka = health.kafka.state === "unreachable" ? health.remedies[0] : health.registry_error ? health.remedies.at(-1) : null;
-  byId("problem").hidden = !kafka;
-  byId("problem").textContent = kafka ?? "";
+  showFreshness();
 }
 
-const drawAnomalies = () => panels.anomalies(now.anomalies, now.feed, now.service, ({ service, at }) => run(choose({ service, at: shown(at) ? now.at : at })));
+/** @type {(feed: FeedInfo) => string} */
+const named = ({ name }) => name;
+
+/** Says whether the page is live, what is as of when, and what is wrong. */
+function showFreshness() {
+  stream.watch();
+  const failures = [...failing.values()];
+  const [state, text] = verdict(stream, now.health, failures);
+  byId("connection").className = `pill ${state}`;
+  if (byId("connection").textContent !== text) byId("connection").textContent = text;
+  const problem = [...new Set(failures.map(({ message }) => message)), ...(now.health?.remedies ?? [])].join(" ");
+  byId("problem").hidden = !problem;
+  if (byId("problem").textContent !== problem) byId("problem").textContent = problem;
+  if (!now.feed) return;
+  const fresh = state === "live" || state === "waiting";
+  mark("readings", fresh || Number.isNaN(now.loadedAt) ? null : readingsAsOf(stream, now.health, now.loadedAt), now.feed);
+  mark("state", late(now.stateAt) ? now.stateAt : null, now.feed);
+  panels.streams(now.streams, (serverNow() - now.stateAt) / 1000, now.feed);
+  if (!now.series) return;
+  panels.figures(now.series);
+  if (now.series.stale === fresh) {
+    now.series.stale = !fresh;
+    chart.update(now.series);
+  }
+}
+
+const drawAnomalies = () => panels.anomalies(now.anomalies, now.feed, now.service, ({ service, at }) => take({ service, at: shown(at) ? now.at : at }));
 
 /** @type {(at: string) => boolean} Whether the chart's window reaches to that instant already. */
 const shown = (at) => now.series !== null && Date.parse(now.series.start) <= Date.parse(at) && Date.parse(at) <= Date.parse(now.series.end);
 
-/** Follows the choice: new readings into the chart, new anomalies into the list. */
-function follow() {
-  const query = new URLSearchParams({ feed: now.feed.name, ...(now.service !== null && { service: now.service }) });
-  source = new EventSource(`/api/events?${query}`);
-  let opened = false;
-  source.addEventListener("open", () => {
-    connection("live", "Live");
-    if (opened) run(reload()); // what came while the line was down
-    opened = true;
-  });
-  source.addEventListener("error", () => connection("stale", "Reconnecting"));
-  source.addEventListener("resync", () => run(reload()));
-  source.addEventListener("scored", (event) => takePoint(JSON.parse(event.data)));
-  source.addEventListener("anomaly", (event) => takeAnomaly(JSON.parse(event.data)));
-}
-
 /** @param {ScoredPoint} point */
 function takePoint(point) {
   if (!now.series || now.at || point.service !== now.service) return;
-  const { points, expected } = now.series;
-  const at = Date.parse(point.at);
-  let place = points.length;
-  while (place > 0 && Date.parse(points[place - 1].at) > at) place -= 1;
-  const replaces = place > 0 && Date.parse(points[place - 1].at) === at;
-  points.splice(replaces ? place - 1 : place, replaces ? 1 : 0, point);
-  const apart = 500 * now.series.interval_seconds;
-  now.series.expected = expected.filter((each) => Math.abs(Date.parse(each.at) - at) >= apart);
+  insert(now.series, point);
   soon("series", () => {
     if (!now.series) return; // another choice was made
     if (now.series.live) slide(now.series);
     chart.update(now.series);
     panels.figures(now.series);
   });
-}
-
-/**
- * Moves a live window on to now.
- * @param {Shown} series
- */
-function slide(series) {
-  const by = Date.now() - Date.parse(series.end);
-  for (const edge of /** @type {const} */ (["start", "end", "until"])) series[edge] = new Date(Date.parse(series[edge]) + by).toISOString();
-  series.points = series.points.filter((each) => each.at >= series.start);
 }
 
 /** @param {AnomalyInfo} anomaly */
@@ -197,40 +205,27 @@ async function reload() {
   await loadSeries(false);
 }
 
-/**
- * @param {string} state
- * @param {string} text
- */
-function connection(state, text) {
-  byId("connection").className = `pill ${state}`;
-  byId("connection").textContent = text;
-}
-
-/**
- * Runs a load; what goes wrong is shown, except that it was left for another choice.
- * @param {Promise<void>} load
- */
-async function run(load) {
-  try {
-    await load;
-  } catch (caught) {
-    const error = /** @type {Error} */ (caught);
-    if (error.name === "AbortError") return;
-    if (error instanceof TypeError) connection("dead", "Serving does not answer");
-    byId("problem").hidden = false;
-    byId("problem").textContent = error instanceof TypeError ? "Serving does not answer. Trying again; see `sundial status`." : error.message;
-  }
-}
+/** @type {(choice: Parameters<typeof choose>[0]) => void} */
+const take = (choice) => void run("choice", () => choose(choice));
 
 byId("choice").addEventListener("submit", (event) => event.preventDefault());
-selectById("feed").addEventListener("change", () => run(choose({ feed: now.feeds.find((each) => each.name === selectById("feed").value), service: null, minutes: null, at: null })));
-selectById("service").addEventListener("change", () => run(choose({ service: selectById("service").value })));
-selectById("window").addEventListener("change", () => run(choose({ minutes: Number(selectById("window").value) })));
-byId("to-now").addEventListener("click", () => run(choose({ at: null })));
-addEventListener("popstate", () => run(start()));
-setInterval(() => now.feed && panels.streams(now.streams, (Date.now() - now.streamsAt) / 1000, now.feed), 1000);
-setInterval(() => !document.hidden && run(now.feed ? loadState() : start()), STATE_SECONDS * 1000);
-setInterval(() => !document.hidden && now.service !== null && run(loadSeries(false)), 30_000);
-document.addEventListener("visibilitychange", () => !document.hidden && now.feed && run(reload()));
-globalThis.sundial = { chart }; // for the browser's console and the tests
-run(start());
+selectById("feed").addEventListener("change", () => take({ feed: now.feeds.find((each) => each.name === selectById("feed").value), service: null, minutes: null, at: null }));
+selectById("service").addEventListener("change", () => take({ service: selectById("service").value }));
+selectById("window").addEventListener("change", () => take({ minutes: Number(selectById("window").value) }));
+byId("to-now").addEventListener("click", () => take({ at: null }));
+addEventListener("popstate", () => run("choice", start));
+setInterval(showFreshness, 1000);
+setInterval(() => !document.hidden && now.feed && run("state", loadState), STATE_SECONDS * 1000);
+setInterval(() => !document.hidden && now.service !== null && run("series", () => loadSeries(false)), 30_000);
+
+/** What was left alone while nobody looked or no network was there. */
+function wake() {
+  if (document.hidden || !now.feed) return;
+  stream.hurry();
+  run("state", loadState);
+  run("readings", reload);
+}
+document.addEventListener("visibilitychange", wake);
+addEventListener("online", wake);
+globalThis.sundial = { chart, stream }; // for the browser's console and the tests
+run("choice", start);

@@ -167,6 +167,6 @@ function mark(plot, series, colour, time) {
   ctx.stroke();
   ctx.textAlign = "left";
   ctx.font = `${11 * scale}px system-ui`;
-  ctx.fillText(series.live ? "now" : time(instant), x + 5 * scale, bbox.top + 11 * scale);
+  ctx.fillText(series.live && !series.stale ? "now" : time(instant), x + 5 * scale, bbox.top + 11 * scale);
   ctx.restore();
 }

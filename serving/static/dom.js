@@ -1,4 +1,4 @@
-// The page's elements and the API's answers. Text is only ever set as text, so a service's name can be anything.
+// The page's elements, and how numbers and instants are written. Text is only ever set as text, so a service's name can be anything.
 
 /** @type {(id: string) => HTMLElement} Of index.html, which has them all. */
 export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -42,21 +42,6 @@ export function nothing(message, command) {
   const paragraph = make("p", { class: "empty" });
   empty(paragraph, message, command);
   return paragraph;
-}
-
-/**
- * The answer of the API, or an error that carries its problem's detail and remedy.
- * @param {string} path
- * @param {AbortSignal} [signal]
- * @returns {Promise<any>}
- */
-export async function get(path, signal) {
-  const answer = await fetch(path, { signal, headers: { Accept: "application/json" } });
-  const body = await answer.json().catch(() => ({}));
-  if (!answer.ok) {
-    throw new Error([body.detail ?? `HTTP ${answer.status}`, body.remedy].filter(Boolean).join(" "));
-  }
-  return body;
 }
 
 const number = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });

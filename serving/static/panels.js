@@ -1,6 +1,7 @@
 // The panels beside the chart: anomalies, streams, baseline.
 
 import { age, byId, clock, count, empty, make, nothing, offBy } from "./dom.js";
+import { serverNow } from "./server_time.js";
 
 /** @import { AnomalyInfo, Baseline, FeedInfo, Point, PromotionInfo, Rule, Series, StreamHealth, StreamInfo } from "../page.d.ts" */
 /** @typedef {ReturnType<typeof clock>} Zone */
@@ -24,7 +25,7 @@ export function ruleInWords({ percent, spread, minimum }) {
  * @param {Series} series
  */
 function howLongAgo(point, series) {
-  const seconds = (Date.now() - Date.parse(point.at)) / 1000;
+  const seconds = (serverNow() - Date.parse(point.at)) / 1000;
   if (!series.live) return "Newest";
   return seconds < 3 * series.interval_seconds ? "Now" : `${age(seconds)} ago`;
 }
@@ -152,7 +153,7 @@ export function baseline({ in_force: force, history }, feed) {
     return;
   }
   const facts = [
-    ["Since", `${zone.dated(force.promoted_at)} (${age((Date.now() - Date.parse(force.promoted_at)) / 1000)} ago)`],
+    ["Since", `${zone.dated(force.promoted_at)} (${age((serverNow() - Date.parse(force.promoted_at)) / 1000)} ago)`],
     ["As of", force.as_of ?? "not said"],
     ["Candidate", force.candidate_version === null ? "not said" : `v${force.candidate_version}`],
     ["Run", force.run_id ?? "not said"],

@@ -181,14 +181,15 @@ def test_a_capture_is_replayed_and_spark_reads_and_writes_without_telling_the_pa
 
 
 def test_serving_follows_the_topics(cluster, caplog):
-    feeds = {FEED.name: FEED}
     assert outcome(cluster.client("streams"), FEED.scored_topic) == 0  # bytes that no one can decode
-    live = LiveConsumer(cluster.client("serving"), feeds, Memory(feeds, 10, 10, 10), Events(10), Decoder(cluster.registry), 3600)
+    declared = FEED.model_copy(update={"name": "declared-just-now"})  # its topics are not there, and not allowed
+    feeds = {each.name: each for each in (FEED, declared)}
+    live = LiveConsumer(cluster.client("serving"), lambda: feeds, Memory(10, 10, 10), Events(10), Decoder(cluster.registry), 3600)
     live.start()
     try:
         until(lambda: live.status.caught_up, "caught up", cluster.folder / "kafka-1.log", 30)
         assert live.status.broker == "connected"
-        assert live.status.missing_topics == []
+        assert live.status.missing_topics == [declared.anomalies_topic, declared.scored_topic]
         assert live.status.undecodable
         said = [record.getMessage() for record in caplog.records if record.name == "serving.live_consumer"]
         assert [line for line in said if not line.startswith("undecodable")] == [], "it was refused something"

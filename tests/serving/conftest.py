@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+import yaml
 from fastapi.testclient import TestClient
 from playwright.sync_api import sync_playwright
 
@@ -72,18 +73,33 @@ def drive(run_state, feed) -> Iterator[Callable[..., None]]:
         yield lives
 
 
+def declare(folder: Path, *feeds: Feed) -> Path:
+    """The folder, in which these feeds are declared now."""
+    folder.mkdir(exist_ok=True)
+    for feed in feeds:
+        (folder / f"{feed.name}.yaml").write_text(yaml.safe_dump(feed.model_dump(mode="json")))
+    return folder
+
+
 @pytest.fixture
-def offline(lake, run_state) -> Settings:
+def declared(tmp_path, feed) -> Path:
+    """The folder of the declarations, with the feed's."""
+    return declare(tmp_path / "feeds", feed)
+
+
+@pytest.fixture
+def offline(lake, run_state, declared) -> Settings:
     """Settings whose broker and registry nobody answers at."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    return Settings(f"127.0.0.1:{port}", f"http://127.0.0.1:{port}/apis/ccompat/v7", str(lake), str(run_state))
+    registry = f"http://127.0.0.1:{port}/apis/ccompat/v7"
+    return Settings(f"127.0.0.1:{port}", registry, str(lake), str(run_state), feeds=declared)
 
 
 @pytest.fixture
-def online(broker, lake, run_state) -> Settings:
-    return Settings(broker.kafka, broker.registry, str(lake), str(run_state))
+def online(broker, lake, run_state, declared) -> Settings:
+    return Settings(broker.kafka, broker.registry, str(lake), str(run_state), feeds=declared)
 
 
 @pytest.fixture(scope="module")
@@ -108,9 +124,9 @@ def page(browser):
 
 
 @contextlib.contextmanager
-def served(settings: Settings, feeds: dict[str, Feed]) -> Iterator[tuple[str, State]]:
+def served(settings: Settings) -> Iterator[tuple[str, State]]:
     """The app behind a real port: its URL and its state."""
-    app = create_app(settings, feeds)
+    app = create_app(settings)
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", timeout_graceful_shutdown=3))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -126,9 +142,9 @@ def served(settings: Settings, feeds: dict[str, Feed]) -> Iterator[tuple[str, St
 
 
 @pytest.fixture
-def client(offline, feed):
+def client(offline):
     """Without the app's lifespan: nothing follows Kafka."""
-    return TestClient(create_app(offline, {feed.name: feed}), base_url="http://127.0.0.1")
+    return TestClient(create_app(offline), base_url="http://127.0.0.1")
 
 
 def problem(answer, status: int, kind: str) -> dict:

@@ -49,7 +49,7 @@ def test_another_method_is_refused_with_those_that_there_are(client, path):
 
 
 def test_an_unexpected_error_is_a_problem_with_all_headers(offline, feed, monkeypatch):
-    app = create_app(offline, {feed.name: feed})
+    app = create_app(offline)
     monkeypatch.setattr(app.state.sundial.live, "status", None)
     client = TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
     answer, well = client.get("/health"), client.get("/api/feeds/nope")
@@ -58,6 +58,26 @@ def test_an_unexpected_error_is_a_problem_with_all_headers(offline, feed, monkey
     assert {k: v for k, v in answer.headers.items() if k not in unlike} == {
         k: v for k, v in well.headers.items() if k not in unlike
     }
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/api/feeds", "/static/app.js", "/openapi.json", "/nope"])
+def test_a_host_name_that_is_not_declared_is_refused_with_the_setting_that_declares_it(client, path):
+    for host in ("rebound.example", "127.0.0.1.rebound.example:80", "", "a b"):
+        answer = client.get(path, headers={"Host": host})
+        body = problem(answer, 400, "unknown-host")
+        assert repr(host) in body["detail"]
+        assert "SUNDIAL_API_HOSTS" in body["remedy"]
+        policy, well = answer.headers["content-security-policy"], client.get("/health").headers
+        assert (policy, answer.headers["x-frame-options"]) == (well["content-security-policy"], "DENY")
+    assert client.get("/health", headers={"Host": "LOCALHOST:18000"}).status_code == 200
+    assert client.head(path, headers={"Host": "rebound.example"}).status_code == 400
+
+
+def test_the_description_says_of_each_path_that_other_host_names_are_refused(client):
+    for path, methods in client.get("/openapi.json").json()["paths"].items():
+        refused = methods["get"]["responses"]["400"]
+        assert "SUNDIAL_API_HOSTS" in refused["description"], path
+        assert refused["content"]["application/problem+json"]["schema"] == {"$ref": "#/components/schemas/Problem"}
 
 
 def test_the_description_explains_every_path_and_field(client):

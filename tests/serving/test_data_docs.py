@@ -28,8 +28,8 @@ OTHERS = [
 
 
 @pytest.fixture
-def client(offline, feed):
-    return TestClient(create_app(offline, {feed.name: feed}), base_url="http://127.0.0.1")
+def client(offline):
+    return TestClient(create_app(offline), base_url="http://127.0.0.1")
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_only_plain_files_below_the_run_are_served(offline, feed, lake, docs):
     (docs / "folder").symlink_to(other)
     (docs / "inside.html").symlink_to(docs / "index.html")
     (docs.parent / "link").symlink_to(docs)
-    with served(offline, {feed.name: feed}) as (url, _):
+    with served(offline) as (url, _):
         assert fetched(url, f"/gate/{feed.name}/{RUN}/{STYLE}") == (200, "body {}")
         found = {path: fetched(url, f"/gate/{feed.name}/{path}") for path in OTHERS}
     assert {path: status for path, (status, _) in found.items()} == dict.fromkeys(OTHERS, 404)

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from serving.events import ANOMALY, RESYNC, SCORED, Event, Events
+from serving.events import ALIVE, ANOMALY, RESYNC, SCORED, Event, Events
 
 
 def scored(service: str, feed: str = "f") -> Event:
@@ -51,6 +51,20 @@ def test_a_full_queue_is_dropped_and_the_listener_told():
     found = run(3, "f", None, [scored(str(number)) for number in range(7)])
     assert found == [Event(RESYNC, "f", "", None), scored("6")]
     assert run(7, "f", None, [scored(str(number)) for number in range(7)]) == [scored(str(number)) for number in range(7)]
+
+
+def test_a_listener_that_hears_nothing_is_told_that_the_line_is_well(monkeypatch):
+    monkeypatch.setattr("serving.events.ALIVE_SECONDS", 0.01)
+
+    async def main():
+        events = Events(3)
+        events.open()
+        listening: Any = events.listen("f", "a")
+        alive = [await anext(listening), await anext(listening)]
+        events.publish([scored("a")])
+        return alive, [each for each in [await anext(listening), await anext(listening)] if each.kind != ALIVE]
+
+    assert asyncio.run(main()) == ([Event(ALIVE, "f", "a", None)] * 2, [scored("a")])
 
 
 def test_closing_ends_every_listener():

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from serving.memory import Anomaly, Reading
 from tests.serving import world
-from tests.serving.conftest import CHROMIUM, served
+from tests.serving.conftest import CHROMIUM, declare, served
 from tests.support import hostile
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
@@ -35,13 +35,14 @@ OURS = "document.title.endsWith(' · Sundial') && ![...document.querySelectorAll
 )
 def test_every_field_of_the_page_is_text(page, offline, feed, lake, run_state, drive, text):
     feed = feed.model_copy(update={"description": text})
+    declare(offline.feeds, feed)
     note = {"by": text, "reason": text, "run_id": text}
     world.promote(lake, feed, {text: 100.0}, days=[NOW.isoweekday()], **note)
     world.promote(lake, feed, {text: 100.0}, days=[NOW.isoweekday()], gate=False, **note)
     judged = {"notes": text, "observed": text, "expectation": text, "severity": text, "sample": [text]}
     world.gate_result(lake, feed, text, False, [world.expectation(**judged), world.expectation(False, **judged)], NOW)
     drive(NOW, {"last_error": text, "state": "running", "baseline_version": 1})
-    with served(offline, {feed.name: feed}) as (url, state):
+    with served(offline) as (url, state):
         at = round(NOW.timestamp() * 1000)
         state.memory.put_reading(feed.name, text, Reading(at, 90, 45.0, 1.0, 200.0, True, 1))
         state.memory.put_anomaly(feed.name, Anomaly(text, at, 90, 45.0, 1.0, 200.0, 1))
@@ -63,7 +64,7 @@ def shown(text: str) -> str:
 
 
 def test_a_reason_that_brokers_and_records_give_is_text(page, offline, feed):
-    with served(offline, {feed.name: feed}) as (url, state):
+    with served(offline) as (url, state):
         text = hostile.TEXTS["markup"]
         live = state.live.status
         live.registry_error = live.last_undecodable = text
@@ -75,7 +76,7 @@ def test_a_reason_that_brokers_and_records_give_is_text(page, offline, feed):
 
 
 def test_a_problem_repeats_what_was_asked_as_text(page, offline, feed):
-    with served(offline, {feed.name: feed}) as (url, _):
+    with served(offline) as (url, _):
         page.goto(url)
         for text in hostile.TEXTS.values():
             found = page.evaluate(ASK, [f"/api/feeds/{feed.name}/anomalies?service=", text])

@@ -17,10 +17,11 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from contracts import avro
-from serving import routes
+from serving import health as health_of
+from serving import live_consumer
 from serving.state import State
 from tests.serving import world
-from tests.serving.conftest import served
+from tests.serving.conftest import declare, served
 from tests.support.waiting import until
 
 _first = dt.datetime.now(dt.UTC)
@@ -54,7 +55,7 @@ class Served(httpx.Client):
 
 @pytest.fixture
 def serving(online, feed):
-    with served(online, {feed.name: feed}) as (url, state), Served(base_url=f"{url}/api/feeds/{feed.name}") as client:
+    with served(online) as (url, state), Served(base_url=f"{url}/api/feeds/{feed.name}") as client:
         client.state, client.url = state, url
         yield client
 
@@ -69,7 +70,7 @@ def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online)
     rows[3] = world.scored("a", at(3), 500, Anomalous=True)
     topics.send("scored", rows)
     topics.send("anomaly", [world.anomaly(rows[3])] * 2)
-    with served(online, {feed.name: feed}) as (url, state):
+    with served(online) as (url, state):
         until("the topics are read to their ends", lambda: state.live.status.caught_up)
         client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
         points = client.get("/services/a/series?minutes=60").json()["points"]
@@ -89,7 +90,7 @@ def test_only_the_last_hour_is_read_back_and_what_comes_after_it(topics, feed, o
     topics.send("scored", [world.scored("a", at(i), i) for i in range(3)], written=old)
     topics.send("anomaly", [world.anomaly(world.scored("a", at(0), 500))], written=old)
     topics.send("scored", [world.scored("a", at(i), i) for i in range(3, 5)], written=recent)
-    with served(online, {feed.name: feed}) as (url, state):
+    with served(online) as (url, state):
         until("the topics are read to their ends", lambda: state.live.status.caught_up)
         topics.send("anomaly", [world.anomaly(world.scored("a", at(9), 600))])
         until("the new anomaly is read", lambda: state.memory.anomalies(feed.name, 10))
@@ -108,7 +109,7 @@ def test_records_repeated_after_a_restart_of_the_stream_count_once(topics, servi
     assert [each["value"] for each in points] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 77]
 
 
-def test_what_does_not_decode_is_counted_and_left_out(topics, serving):
+def test_what_does_not_decode_is_counted_and_left_out(topics, serving, feed):
     good = world.scored("a", at(0), 5)
     topics.send("scored", [good])
     for bad in (
@@ -125,7 +126,7 @@ def test_what_does_not_decode_is_counted_and_left_out(topics, serving):
     assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]] == [5, 6]
     kafka = httpx.get(f"{serving.url}/health").json()["kafka"]
     assert kafka["undecodable"] == 6
-    assert kafka["last_undecodable"].startswith(f"{serving.state.feeds.popitem()[0]}.scored-")
+    assert kafka["last_undecodable"].startswith(f"{feed.scored_topic}-")
 
 
 def test_what_is_wrong_with_us_ends_neither_the_thread_nor_the_records_behind_it(topics, serving, monkeypatch):
@@ -146,7 +147,7 @@ def test_what_is_wrong_with_us_ends_neither_the_thread_nor_the_records_behind_it
 
 def test_a_thread_that_stands_still_is_said_so_and_one_whose_turns_fail_is_not(topics, serving, monkeypatch):
     live = serving.state.live
-    until("it is well", lambda: httpx.get(f"{serving.url}/health").json()["status"] == "ok")
+    until("it is well", lambda: live.status.as_of and httpx.get(f"{serving.url}/health").json()["status"] == "ok")
     goes_on, failures = threading.Event(), iter([ValueError("a turn that fails")])
 
     def hangs() -> None:
@@ -155,9 +156,12 @@ def test_a_thread_that_stands_still_is_said_so_and_one_whose_turns_fail_is_not(t
         goes_on.wait(60)
 
     monkeypatch.setattr(live, "_turn", hangs)
-    monkeypatch.setattr(routes, "SILENT", 2.0)
+    monkeypatch.setattr(health_of, "SILENT", 2.0)
     health = until("a standstill", lambda: (found := httpx.get(f"{serving.url}/health").json())["remedies"] and found)
     assert (health["status"], health["kafka"]["silent_seconds"] >= 2) == ("degraded", True)  # rounded
+    at, as_of = (dt.datetime.fromisoformat(each) for each in (health["at"], health["kafka"]["as_of"]))
+    assert dt.timedelta(seconds=2) <= at - as_of < dt.timedelta(minutes=2)
+    assert abs(at - dt.datetime.now(dt.UTC)) < dt.timedelta(minutes=1)
     assert health["remedies"][0].startswith("Kafka has not been read for ")
     goes_on.set()
 
@@ -200,6 +204,39 @@ def test_a_topic_made_anew_starts_over(topics, serving):
     assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]][-3:] == [19, 77, 78]
 
 
+def test_a_feed_is_taken_up_when_it_is_declared_and_let_go_when_it_is_not(topics, serving, broker, feed, declared, monkeypatch):
+    monkeypatch.setattr(live_consumer, "DISCOVER_SECONDS", 0.2)
+    topics.send("scored", [world.scored("a", at(0), 5)])
+    caught_up(serving, 1)
+    later = feed.model_copy(update={"name": f"{feed.name}-later"})
+    assert httpx.get(f"{serving.url}/api/feeds/{later.name}").status_code == 404
+    of_later = world.Topics(broker.kafka, broker.registry, later)
+    of_later.create()
+    try:
+        of_later.send("scored", [world.scored("b", at(0), 6)])
+        declare(declared, later)
+        until("its reading is there", lambda: serving.state.memory.services(later.name))
+        assert {each["name"] for each in httpx.get(f"{serving.url}/api/feeds").json()} == {feed.name, later.name}
+        assert httpx.get(f"{serving.url}/api/feeds/{later.name}/services").json()[0]["value"] == 6
+        with httpx.stream("GET", f"{serving.url}/api/events?feed={later.name}", timeout=20) as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == ": listening"
+            (declared / f"{later.name}.yaml").unlink()
+            assert not [line for line in lines if line.startswith("event: ")], "it ends"
+        until("it is let go", lambda: not serving.state.memory.services(later.name))
+        assert httpx.get(f"{serving.url}/api/feeds/{later.name}").status_code == 404
+        of_later.send("scored", [world.scored("b", at(1), 7)])
+        topics.send("scored", [world.scored("a", at(1), 8)])
+        until("the other feed goes on", lambda: len(serving.state.memory.readings(feed.name, "a", 0)) == 2)
+        assert serving.state.live.status.records == 3, "nothing was read of the feed that is gone"
+    finally:
+        of_later.delete()
+    health = httpx.get(f"{serving.url}/health").json()
+    assert (health["status"], health["kafka"]["missing_topics"]) == ("ok", [])
+    as_of = health["kafka"]["as_of"]
+    until("it is read on", lambda: httpx.get(f"{serving.url}/health").json()["kafka"]["as_of"] > as_of)
+
+
 def test_events_bring_the_service_asked_for_and_every_anomaly(topics, serving, feed):
     topics.send("scored", [world.scored("a", at(0), 1), world.scored("b", at(0), 2)])
     caught_up(serving, 2)
@@ -239,11 +276,12 @@ def test_a_newer_writer_is_read_by_its_own_schema(topics, broker, serving, feed)
 
 
 def test_a_broker_that_is_down_is_said_so(offline, feed):
-    with served(offline, {feed.name: feed}) as (url, state):
+    with served(offline) as (url, state):
         until("the broker counts as unreachable", lambda: state.live.status.broker == "unreachable")
         health = httpx.get(f"{url}/health")
         assert (health.status_code, health.json()["status"]) == (200, "degraded")
         assert "start the brokers" in health.json()["remedies"][0]
+        assert health.json()["kafka"]["as_of"] is None
 
 
 def test_the_process_stops_at_once_although_a_page_listens(topics, online, feed):

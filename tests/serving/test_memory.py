@@ -5,8 +5,8 @@ import random
 from serving.memory import Anomaly, Memory, Reading
 
 
-def memory(feed, readings=100, services=10, anomalies=5) -> Memory:
-    return Memory({feed.name: feed}, readings, services, anomalies)
+def memory(readings=100, services=10, anomalies=5) -> Memory:
+    return Memory(readings, services, anomalies)
 
 
 def reading(at: int, value: int = 10, anomalous: bool = False, expected: float | None = 10.0) -> Reading:
@@ -18,7 +18,7 @@ def flag(service: str, at: int, value: int = 90) -> Anomaly:
 
 
 def test_readings_come_out_as_they_went_in_ordered_by_time(feed):
-    held = memory(feed)
+    held = memory()
     wanted = [reading(at, value=at * 2, expected=None if at % 3 else 5.0, anomalous=at % 2 == 0) for at in range(50)]
     for each in random.Random(3).sample(wanted, 50):
         held.put_reading(feed.name, "a", each)
@@ -28,14 +28,14 @@ def test_readings_come_out_as_they_went_in_ordered_by_time(feed):
 
 
 def test_a_later_record_of_one_time_replaces_the_earlier(feed):
-    held = memory(feed)
+    held = memory()
     for value in (1, 2, 3):
         held.put_reading(feed.name, "a", reading(5, value))
     assert held.readings(feed.name, "a", 0) == [reading(5, 3)]
 
 
 def test_the_oldest_goes_when_there_is_no_room(feed):
-    held = memory(feed, readings=3, services=2)
+    held = memory(readings=3, services=2)
     for at in (4, 1, 2, 5, 3):
         held.put_reading(feed.name, "a", reading(at))
     assert [each.at for each in held.readings(feed.name, "a", 0)] == [3, 4, 5]
@@ -44,8 +44,57 @@ def test_the_oldest_goes_when_there_is_no_room(feed):
     assert set(held.services(feed.name)) == {"b", "c"}, "the service not heard of for longest made room"
 
 
+def test_made_up_names_drop_each_other_and_no_service_of_the_baseline():
+    held = memory(services=3)
+    held.expect("f", frozenset({"a", "b"}))
+    held.put_reading("f", "a", reading(1))
+    for number in range(5):
+        held.put_reading("f", f"made-up-{number}", reading(100 + number))
+    assert set(held.services("f")) == {"a", "made-up-3", "made-up-4"}
+    held.put_reading("f", "made-up-3", reading(90))  # older, but heard of last
+    held.put_reading("f", "b", reading(2))
+    assert set(held.services("f")) == {"a", "b", "made-up-3"}
+    crowding = held.crowding()["f"]
+    assert (crowding.evicted, crowding.turned_away, crowding.example) == (4, 0, "made-up-4")
+
+
+def test_with_more_services_in_the_baseline_than_are_kept_those_that_came_first_stay():
+    held = memory(services=2)
+    held.expect("f", frozenset("abc"))
+    for at in range(3):
+        for service in ("a", "b", "c", "made-up"):
+            held.put_reading("f", service, reading(at))
+    assert {name: newest.at for name, newest in held.services("f").items()} == {"a": 2, "b": 2}
+    assert [each.at for each in held.readings("f", "a", 0)] == [0, 1, 2]
+    crowding = held.crowding()["f"]
+    assert (crowding.evicted, crowding.turned_away, crowding.example, crowding.in_baseline) == (0, 6, "made-up", 3)
+
+
+def test_a_promotion_changes_who_makes_room():
+    held = memory(services=3)
+    held.expect("f", frozenset({"a"}))
+    for service in ("a", "b", "c"):
+        held.put_reading("f", service, reading(1))
+    held.expect("f", frozenset({"b", "c"}))
+    held.put_reading("f", "d", reading(1))
+    assert set(held.services("f")) == {"b", "c", "d"}, "a is in no baseline any more"
+    held.expect("f", frozenset({"c"}))
+    held.put_reading("f", "e", reading(1))
+    assert set(held.services("f")) == {"b", "c", "e"}, "d was heard of before b left the baseline"
+
+
+def test_a_feed_that_is_let_go_leaves_nothing():
+    held = memory()
+    for feed in ("f", "g"):
+        held.put_reading(feed, "a", reading(1, value=90, anomalous=True))
+        held.put_anomaly(feed, flag("a", 1, value=90))
+    held.keep({"g"})
+    assert (held.services("f"), held.anomalies("f", 5), held.newest_at("f")) == ({}, [], None)
+    assert (set(held.services("g")), len(held.anomalies("g", 5))) == ({"a"}, 1)
+
+
 def test_anomalies_are_the_newest_once_each(feed):
-    held = memory(feed, anomalies=3)
+    held = memory(anomalies=3)
     for at in (1, 5, 3, 3, 5, 4, 2):
         held.put_anomaly(feed.name, flag("a", at))
     held.put_anomaly(feed.name, flag("b", 4))
@@ -55,7 +104,7 @@ def test_anomalies_are_the_newest_once_each(feed):
 
 
 def test_an_anomaly_whose_reading_was_corrected_is_left_out(feed):
-    held = memory(feed)
+    held = memory()
     held.put_reading(feed.name, "a", reading(1, value=90, anomalous=True))
     held.put_anomaly(feed.name, flag("a", 1, value=90))
     held.put_anomaly(feed.name, flag("a", 2, value=90))
@@ -65,7 +114,7 @@ def test_an_anomaly_whose_reading_was_corrected_is_left_out(feed):
 
 
 def test_deleted_records_are_forgotten(feed):
-    held = memory(feed, anomalies=2)
+    held = memory(anomalies=2)
     for at in (1, 2):
         held.put_reading(feed.name, "a", reading(at))
         held.put_anomaly(feed.name, flag("a", at))

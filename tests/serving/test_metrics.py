@@ -20,8 +20,8 @@ def now() -> dt.datetime:
 
 
 @pytest.fixture
-def client(offline, feed):
-    return TestClient(create_app(offline, {feed.name: feed}), base_url="http://127.0.0.1")
+def client(offline):
+    return TestClient(create_app(offline), base_url="http://127.0.0.1")
 
 
 def scraped(client) -> dict[tuple, float]:
@@ -102,14 +102,13 @@ def test_of_a_driver_that_does_not_report_no_old_figure_is_told(client, drive, r
     }
 
 
-def test_a_feed_tells_the_time_of_its_newest_reading(offline, feed):
-    made = create_app(offline, {feed.name: feed})
-    client, at = TestClient(made, base_url="http://127.0.0.1"), dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
+def test_a_feed_tells_the_time_of_its_newest_reading(client, feed):
+    at = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
     for minute in (0, 5, 3):
         milliseconds = round((at + dt.timedelta(minutes=minute)).timestamp() * 1000)
-        made.state.sundial.memory.put_reading(feed.name, "a", Reading(milliseconds, 7, 7.0, 1.0, 100.0, False, 1))
+        client.app.state.sundial.memory.put_reading(feed.name, "a", Reading(milliseconds, 7, 7.0, 1.0, 100.0, False, 1))
     newest = dt.datetime(2026, 11, 20, 12, 5, tzinfo=dt.UTC).timestamp()
-    assert scraped(client) == {("sundial_feed_newest_reading_timestamp_seconds", feed.name): newest}
+    assert scraped(client)["sundial_feed_newest_reading_timestamp_seconds", feed.name] == newest
 
 
 @pytest.mark.parametrize("health", [None, [], "x", {}, {"lag_records": "many", "lag_seconds": None, "measured_at": 5, "more": 1}])
@@ -144,3 +143,18 @@ def test_the_baseline_in_force_and_the_gate_tell_how_they_are(client, lake, feed
         ("sundial_gate_expectations_failed", feed.name, "critical"): 1,
         ("sundial_gate_expectations_failed", feed.name, "warning"): 1,
     }
+
+
+def test_services_that_found_no_room_are_counted(client, feed):
+    memory, most = client.app.state.sundial.memory, client.app.state.sundial.settings.services_per_feed
+    memory.expect(feed.name, frozenset(f"s{number}" for number in range(most + 5)))
+    evicted, turned_away = ("sundial_serving_evicted_services_total", "sundial_serving_turned_away_readings_total")
+    for names, wanted in (
+        (["made-up", *(f"s{number}" for number in range(most - 1))], (0, 0)),
+        ([f"s{most}"], (1, 0)),
+        ([f"s{most + 1}", "made-up", "made-up"], (1, 3)),
+    ):
+        for name in names:
+            memory.put_reading(feed.name, name, Reading(1, 5, None, None, None, False, -1))
+        found = scraped(client)
+        assert (found[evicted, feed.name], found[turned_away, feed.name]) == wanted

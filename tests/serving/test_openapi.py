@@ -17,11 +17,12 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from contracts.feeds import Feed, Rule
-from serving import data_docs, metrics, routes
+from serving import data_docs, health, metrics, routes
 from serving.app import create_app
 from serving.memory import Anomaly, Reading
 from serving.settings import Settings
 from tests.serving import world
+from tests.serving.conftest import declare
 from tests.support import hostile
 
 FEED = Feed(
@@ -47,8 +48,10 @@ def described(tmp_path_factory):
     world.archive(lake, FEED, {("a", now): 5})
     world.gate_result(lake, FEED, "run-1", True, [world.expectation(), world.expectation(success=False)], now)
     world.data_docs(lake, FEED, "run-1")
-    settings = Settings("127.0.0.1:1", "http://127.0.0.1:1", str(lake), str(folder / "streams"))
-    app = create_app(settings, {FEED.name: FEED})
+    settings = Settings(
+        "127.0.0.1:1", "http://127.0.0.1:1", str(lake), str(folder / "streams"), feeds=declare(folder / "feeds", FEED)
+    )
+    app = create_app(settings)
     for name in NAMES:
         at = round(now.timestamp() * 1000)
         app.state.sundial.memory.put_reading(FEED.name, name, Reading(at, 90, 45.0, None, 200.0, True, 3))
@@ -68,7 +71,7 @@ def described(tmp_path_factory):
     return schema, TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
 
 
-PATHS = [route.path for part in (routes, data_docs, metrics) for route in part.router.routes if route.include_in_schema]
+PATHS = [route.path for part in (health, routes, data_docs, metrics) for route in part.router.routes if route.include_in_schema]
 ENDLESS = "/api/events"
 
 

@@ -22,6 +22,7 @@ from serving.app import create_app
 from serving.events import Event
 from serving.routes import event_json
 from serving.settings import Settings
+from tests.serving.conftest import declare
 from tests.support import hostile
 from tests.support.registry import answering
 
@@ -71,8 +72,9 @@ def serving(registry, tmp_path_factory) -> Serving:
     """Serving that follows no Kafka and holds little."""
     folder = tmp_path_factory.mktemp("serving")
     few = {"services_per_feed": 3, "anomalies_per_feed": 3, "readings_per_service": 3}
-    settings = Settings("127.0.0.1:1", registry, str(folder / "lake"), str(folder / "streams"), **few)
-    return Serving(TestClient(create_app(settings, {FEED.name: FEED}), base_url="http://127.0.0.1"))
+    feeds = declare(folder / "feeds", FEED)
+    settings = Settings("127.0.0.1:1", registry, str(folder / "lake"), str(folder / "streams"), feeds=feeds, **few)
+    return Serving(TestClient(create_app(settings), base_url="http://127.0.0.1"))
 
 
 def by_fastavro(value: bytes, record: str) -> dict | None:

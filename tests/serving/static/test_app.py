@@ -1,14 +1,14 @@
 """The page in a real browser, on real topics and tables: what it draws and follows, what it says when something is missing."""
 
 import datetime as dt
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.serving import world
 from tests.serving.conftest import CHROMIUM, NASTY, served
+from tests.serving.static.conftest import drawn
 from tests.support.waiting import until
 
 PIXELS_LIKE_ANOMALIES = """(() => {
@@ -22,41 +22,6 @@ PIXELS_LIKE_ANOMALIES = """(() => {
 })()"""
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
-
-
-@pytest.fixture
-def at() -> Callable[[int], dt.datetime]:
-    """The instant of an interval's number; the first was ten minutes ago."""
-    start = dt.datetime.now(dt.UTC).replace(microsecond=0, second=0) - dt.timedelta(minutes=10)
-    return lambda interval: start + dt.timedelta(seconds=10 * interval)
-
-
-@pytest.fixture
-def site(at, broker, online, feed, lake, drive):
-    """A feed with a baseline, a running stream, two services and three anomalies; and its topics, to send more."""
-    services = {"a": 100.0, NASTY: 50.0}
-    world.promote(lake, feed, services, candidate_version=8, at="2026-11-20T08:00:00+00:00")
-    world.promote(lake, feed, services, growth=1.25, candidate_version=9, as_of="2026-11-21", at="2026-11-21T08:00:00+00:00")
-    now = dt.datetime.now(dt.UTC)
-    drive(now, {})
-    topics = world.Topics(broker.kafka, broker.registry, feed)
-    topics.create()
-    rows = [world.scored("a", at(i), 100 + i % 3) for i in range(30)] + [world.scored(NASTY, at(i), 100) for i in range(30)]
-    rows[10] = world.scored("a", at(10), 200, Anomalous=True)
-    rows[11] = world.scored("a", at(11), 0, Anomalous=True)
-    rows[35] = world.scored(NASTY, at(5), 150, Anomalous=True)
-    topics.send("scored", rows)
-    topics.send("anomaly", [world.anomaly(row) for row in rows if row["Anomalous"]])
-    with served(online, {feed.name: feed}) as (url, state):
-        until("the topics are read", lambda: state.live.status.records == 63)
-        yield url, topics
-    topics.delete()
-
-
-def drawn(page: Page) -> list[list]:
-    """Columns of the chart: seconds, value, low, high, expected, anomalous value."""
-    until("the chart is drawn", lambda: page.evaluate("globalThis.sundial?.chart.data.length === 6"))
-    return page.evaluate("sundial.chart.data.map((column) => Array.from(column))")
 
 
 def test_the_chart_draws_readings_band_and_anomalies(page, site, feed, at):
@@ -158,7 +123,7 @@ def test_an_anomaly_is_shown_when_it_was(page, site, feed, lake, at):
 
 def test_a_stream_leads_to_its_pages_at_sparks_history(page, broker, online, feed, lake, drive):
     drive(dt.datetime.now(dt.UTC), {})
-    with served(replace(online, spark_history="http://127.0.0.1:18007"), {feed.name: feed}) as (url, _):
+    with served(replace(online, spark_history="http://127.0.0.1:18007")) as (url, _):
         page.goto(f"{url}/?feed={feed.name}")
         link = page.locator("#streams").get_by_role("link", name="Spark")
         expect(link).to_have_attribute("href", "http://127.0.0.1:18007/history/local-1/")
@@ -205,7 +170,7 @@ def test_nothing_is_cut_off_at_any_width(page, site, feed, width):
 
 
 def test_an_empty_platform_says_what_to_run(page, offline, feed):
-    with served(offline, {feed.name: feed}) as (url, state):
+    with served(offline) as (url, state):
         until("the broker counts as unreachable", lambda: state.live.status.broker == "unreachable")
         page.goto(url)
         expect(page.locator("#chart-empty")).to_contain_text(f"sundial replay FILE --feed {feed.name}")

@@ -1,0 +1,80 @@
+"""Whether serving works, and what to do about what does not."""
+
+import time
+from collections.abc import Iterator
+
+from fastapi import APIRouter
+
+from serving import models
+from serving.dependencies import CurrentState
+from serving.state import State
+
+SILENT = 60.0  # seconds without a turn of the thread that follows Kafka, after which it stands still
+CROWDED = 600.0  # seconds for which a feed with too many services is told of after it last was
+
+router = APIRouter()
+
+
+@router.get("/health", tags=["state"], summary="Whether serving works, and what it reads")
+def health(state: CurrentState) -> models.Health:
+    """Always 200 while the process answers; `status` and `remedies` say what is missing."""
+    live = state.live.status
+    remedies = [*_of_kafka(state), *_of_declarations(state), *_of_services(state)]
+    return models.Health(
+        status="degraded" if remedies else "ok",
+        at=state.now(),
+        kafka=models.KafkaHealth(
+            state=live.broker,
+            error=live.broker_error,
+            silent_seconds=round(state.live.silent_seconds(), 1),
+            as_of=live.as_of,
+            caught_up=live.caught_up,
+            missing_topics=live.missing_topics,
+            records=live.records,
+            undecodable=live.undecodable,
+            last_undecodable=live.last_undecodable,
+        ),
+        registry_error=live.registry_error,
+        declaration_mistakes=state.declared.mistakes,
+        crowded=[
+            models.CrowdedFeed(
+                feed=feed, evicted_services=each.evicted, turned_away_readings=each.turned_away, example=each.example
+            )
+            for feed, each in sorted(state.memory.crowding().items())
+            if each.example is not None
+        ],
+        listeners=state.events.listeners,
+        remedies=remedies,
+    )
+
+
+def _of_kafka(state: State) -> Iterator[str]:
+    live, silent = state.live.status, state.live.silent_seconds()
+    if silent > SILENT and not live.registry_error:
+        yield f"Kafka has not been read for {silent:.0f} s: restart serving; its log says what the thread met."
+    if live.broker == "unreachable":
+        yield f"Kafka at {state.settings.kafka} does not answer: start the brokers or correct SUNDIAL_KAFKA."
+    if live.registry_error:
+        yield "The schema registry does not answer: start it or correct SUNDIAL_REGISTRY."
+    if live.missing_topics and live.broker == "connected":
+        missing = ", ".join(live.missing_topics)
+        yield f"Topics do not exist yet, or serving may not read them: {missing}. Deploying the feeds creates them."
+
+
+def _of_declarations(state: State) -> Iterator[str]:
+    if state.declared.mistakes:
+        mistakes = "; ".join(state.declared.mistakes)
+        yield f"Serving keeps the feeds that it read before from {state.declared.folder}. Correct there: {mistakes}."
+
+
+def _of_services(state: State) -> Iterator[str]:
+    most = state.settings.services_per_feed
+    for feed, each in sorted(state.memory.crowding().items()):
+        if each.example is None or time.monotonic() - each.last > CROWDED:
+            continue
+        known = f"The baseline in force alone knows {each.in_baseline:,} services. " if each.in_baseline > most else ""
+        yield (
+            f"Feed {feed} has more services than the {most:,} of which serving keeps readings; "
+            f"{each.example[:80]!r}, for example, has none. {known}"
+            "Stop what sends names that are made up, or raise services_per_feed in serving/settings.py."
+        )

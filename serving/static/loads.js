@@ -1,0 +1,71 @@
+// Loading from the API: what fails is tried again, for as long as it is wanted, and stands in `failing` until it succeeds.
+
+const LONGEST_ANSWER = 15_000; // milliseconds
+const LONGEST_PAUSE = 15_000;
+
+/** Serving did not answer at all. */
+export class Unanswered extends Error {}
+
+/** What could not be loaded, and why. @type {Map<string, Error>} */
+export const failing = new Map();
+
+const attempts = /** @type {Map<string, object>} */ (new Map()); // the newest attempt of what is loaded
+
+/**
+ * Milliseconds to wait after so many failures: longer each time, and not the same in each page.
+ * @param {number} failures
+ */
+export const pauseAfter = (failures) => Math.min(1000 * 2 ** failures, LONGEST_PAUSE) * (0.75 + Math.random() / 2);
+
+/**
+ * The answer of the API, or an error that carries its problem's detail and remedy.
+ * @param {string} path
+ * @param {AbortSignal} [left] ends it with an AbortError
+ * @returns {Promise<any>}
+ */
+export async function get(path, left) {
+  const limits = [AbortSignal.timeout(LONGEST_ANSWER), ...(left ? [left] : [])];
+  let status = 0;
+  try {
+    const answer = await fetch(path, { signal: AbortSignal.any(limits), headers: { Accept: "application/json" } });
+    status = answer.status;
+    const body = await answer.json();
+    if (answer.ok) return body;
+    throw new Error([body.detail ?? `HTTP ${status}`, body.remedy].filter(Boolean).join(" "));
+  } catch (error) {
+    if (left?.aborted) throw new DOMException("left for another choice", "AbortError");
+    if (error instanceof TypeError || error instanceof DOMException) throw new Unanswered("Serving does not answer. Trying again; see `sundial status`.");
+    if (error instanceof SyntaxError) throw new Error(`${path} is answered with HTTP ${status}, not by serving. Trying again.`);
+    throw error;
+  }
+}
+
+/**
+ * Does a load, again after a pause for as long as it fails and no later load of the same name began. One that was left for
+ * another choice ends quietly.
+ * @param {string} what
+ * @param {() => Promise<void>} load
+ */
+export async function run(what, load) {
+  const mine = {};
+  attempts.set(what, mine);
+  for (let failures = 0; attempts.get(what) === mine; failures += 1) {
+    try {
+      await load();
+      failing.delete(what);
+      return;
+    } catch (error) {
+      if (/** @type {Error} */ (error).name === "AbortError") return;
+      if (attempts.get(what) === mine) failing.set(what, /** @type {Error} */ (error));
+    }
+    await new Promise((done) => setTimeout(done, pauseAfter(failures)));
+  }
+}
+
+/**
+ * Gives up every load but one.
+ * @param {string} what
+ */
+export function onlyLoad(what) {
+  for (const loads of [attempts, failing]) for (const name of loads.keys()) if (name !== what) loads.delete(name);
+}
