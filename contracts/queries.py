@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from contracts import access_log_queries, access_logs, avro
 from contracts.declarations import SCHEMAS, Declaration, DeclarationError, Duration, Name, Topic, load, no_contract
@@ -20,6 +20,8 @@ from contracts.query_io import LINE, ORIGIN, ROW_DELETED, ROW_OFFSET, ROW_TIME, 
 
 QUERIES = SCHEMAS / "queries"
 TRANSFORMS = SCHEMAS.parent / "jobs" / "transforms" / "queries"
+LONGEST_TRIGGER = 120  # seconds
+UNITS = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 CHANGES = "changes"  # what a query of tables alone reads
 # Which batch each query with delivery: exactly-once wrote last: the query's name, and a note as JSON.
 COMMITS = Topic("sundial.commits", 1, None, compacted=True)
@@ -27,6 +29,14 @@ TRANSACTIONS = "sundial."  # begins the transactional id of each of these querie
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 Select = Annotated[str, Field(pattern=r"(?i)^\s*(select|with)\s", max_length=20_000)]
+
+
+def _often_enough(duration: str) -> str:
+    """A query that does nothing while records wait is taken to stand still, and killed (LIMITS in dags/supervise_queries.py)."""
+    number, unit = duration.split()
+    if int(number) * UNITS[unit.rstrip("s")] > LONGEST_TRIGGER:
+        raise ValueError(f"{duration} between two batches; {LONGEST_TRIGGER} seconds are the most")
+    return duration
 
 
 class Query(Declaration):
@@ -45,7 +55,7 @@ class Query(Declaration):
     parameters: dict[Identifier, JsonValue] = Field(default_factory=dict)
     outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
     mode: Literal["append", "update"] = "append"  # update: a window's row is written with each change, not once it is over
-    trigger: Duration = "1 second"  # how often a batch begins
+    trigger: Annotated[Duration, AfterValidator(_often_enough)] = "1 second"  # how often a batch begins
     most_per_batch: Annotated[int, Field(ge=1)] = 500_000  # records of each input that a batch takes at most
     application: Name = "shared"  # queries of one application share a driver, and its memory
     # At least once: what a batch that was interrupted had written is written again. Exactly once: readers of what is committed

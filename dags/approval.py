@@ -11,6 +11,7 @@ from contracts.feeds import Feed, load_feed
 from dags.lake_notes import Refusal, refusal, superseded
 from dags.links import GateReport, dashboard, gate_report
 
+CANDIDATE = "candidate"  # XCom: the version that a person was asked about
 REASON = Param(
     "",
     type="string",
@@ -23,8 +24,9 @@ REASON = Param(
 class CandidateApproval(ApprovalOperator):
     """Asks whether to promote a refused candidate nevertheless, and why. Skipped if the gate refused nothing.
 
-    Needs the Param `reason` (REASON). If approved, it returns who approved and the reason (`responded_by_user`, `params_input`).
-    If rejected, or not answered within `response_timeout`, it fails, and so does the run.
+    Needs the Param `reason` (REASON). It pushes the version of the candidate (CANDIDATE). If approved, it returns who approved
+    and the reason (`responded_by_user`, `params_input`). If rejected, or not answered within `response_timeout`, it fails, and so
+    does the run.
     """
 
     operator_extra_links = (GateReport(),)
@@ -43,6 +45,7 @@ class CandidateApproval(ApprovalOperator):
             raise AirflowFailException(
                 f"nothing to approve: the baseline in force is as of {newer}, and this candidate is of an earlier night"
             )
+        context["ti"].xcom_push(key=CANDIDATE, value=refused.candidate_version)
         self.body = question(feed, context["run_id"], refused)
         return super().execute(context)
 
@@ -84,6 +87,12 @@ def approved_by(ti, task_id: str) -> str:
     """The option of promote_baseline that says who approved; empty if no approval was needed."""
     answer = ti.xcom_pull(task_ids=task_id)
     return f"--approved-by={answer['responded_by_user']['name']}" if answer else ""
+
+
+def approved_candidate(ti, task_id: str) -> str:
+    """The option of promote_baseline that says which candidate the person was asked about; empty if no approval was needed."""
+    approved = ti.xcom_pull(task_ids=task_id)
+    return f"--approved-candidate={ti.xcom_pull(task_ids=task_id, key=CANDIDATE)}" if approved else ""
 
 
 def reason(ti, task_id: str) -> str:

@@ -8,7 +8,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from contracts.feeds import Feed
 from dags.alerts import Alert
-from dags.approval import REASON, CandidateApproval, approved_by, reason
+from dags.approval import REASON, CandidateApproval, approved_by, approved_candidate, reason
 from dags.lake_notes import day_after_history, promoted, refusal
 from dags.links import Dashboard, GateReport
 from dags.spark_job import DEFAULT_POOL, Afterwards, SparkJob, spark_job
@@ -44,7 +44,8 @@ def batch_dag(dag_id: str, zone: dt.tzinfo, doc_md: str, tags: list[str], **dag)
 
 def feed_dag(kind: str, feed: Feed, doc_md: str, tags: list[str], **dag) -> DAG:
     """The batch DAG `<kind>.<feed>`, in the feed's time zone."""
-    macros = {"approved_by": approved_by, "reason": reason, "day_after_history": lambda: day_after_history(feed)}
+    of_approval = {"approved_by": approved_by, "approved_candidate": approved_candidate, "reason": reason}
+    macros = of_approval | {"day_after_history": lambda: day_after_history(feed)}
     return batch_dag(f"{kind}.{feed.name}", feed.zone, doc_md, [kind, feed.name, *tags], user_defined_macros=macros, **dag)
 
 
@@ -133,6 +134,7 @@ def build_check_promote(feed: Feed, *build_options: str) -> SparkJob:
         RUN_ID,
         BY,
         "{{ approved_by(ti, 'approve') }}",
+        "{{ approved_candidate(ti, 'approve') }}",
         "{{ reason(ti, 'approve') }}",
         inlets=[candidate],
         outlets=[baseline],

@@ -19,15 +19,16 @@ class Refusal:
 
 
 def refusal(feed: Feed, run_id: str) -> Refusal | None:
-    """The gate's refusal in that run; None if it checked nothing, or the candidate passed."""
+    """The gate's refusal of the candidate that this run has built last; None if it has not judged that, or passed it."""
     table = _table("gate_results")
     if table is None:
         return None
     import pyarrow.dataset as ds  # here and below: when a task runs, not whenever the DAG files are parsed
 
     of_run = (ds.field("Feed") == feed.name) & (ds.field("RunId") == run_id)
-    judged = table.to_pyarrow_dataset().to_table(filter=of_run).sort_by([("CheckedAt", "descending")]).slice(0, 1).to_pylist()
-    if not judged or judged[0]["Success"]:
+    newest_first = [("CandidateVersion", "descending"), ("CheckedAt", "descending")]
+    judged = table.to_pyarrow_dataset().to_table(filter=of_run).sort_by(newest_first).slice(0, 1).to_pylist()
+    if not judged or judged[0]["Success"] or judged[0]["CandidateVersion"] != _candidate_of(feed, run_id):
         return None
     failed = [each for each in json.loads(judged[0]["Results"]) if not each["success"] and each["severity"] == "critical"]
     version = judged[0]["CandidateVersion"]
@@ -61,6 +62,12 @@ def superseded(feed: Feed, refused: Refusal) -> str | None:
 def _log_of_baseline(feed: Feed) -> BaselineLog:
     table = _table(f"baseline/{feed.table}")
     return baseline_log(table.history() if table else ())
+
+
+def _candidate_of(feed: Feed, run_id: str) -> int | None:
+    """The version of the candidate that this run has built last."""
+    notes = _notes(f"baseline_candidate/{feed.table}")
+    return next((version for version, note in notes if note.get("run_id") == run_id), None)
 
 
 def _as_of(feed: Feed, candidate_version: int) -> str:

@@ -49,6 +49,7 @@ class StreamTrigger(BaseTrigger):
         self.history = policy.History()
         self._judged = LaunchRecord()  # the launch that the last observation was of
         self._waiting = False
+        self._refused_since: float | None = None  # when the run-state folder began to refuse
         self._expect_new_driver()
 
     def _expect_new_driver(self) -> None:
@@ -62,15 +63,31 @@ class StreamTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         try:
             while True:
-                seen = await asyncio.to_thread(self._observe)
-                self.history, action = policy.decide(self.history, seen, self.limits)
-                await self._carry_out(action)
-                await asyncio.sleep(min(action.seconds, LOOK_EVERY) if isinstance(action, policy.Wait) else LOOK_EVERY)
-        except ConnectionError:
-            raise  # this process has lost the triggerer that it logs to, and dies: the next one finds the stream as it is
-        except (GivenUp, OSError) as reason:
+                await asyncio.sleep(await self._look())
+        except GivenUp as reason:
             self.stream.mark_given_up()
             yield TriggerEvent({"error": f"{self.stream.name}: {reason}"})
+
+    async def _look(self) -> float:
+        """Once; returns the seconds until the next look. What the folder refuses now, as on a full disk, it may allow soon: the
+        stream is given up only after `pause` seconds of that."""
+        try:
+            seen = await asyncio.to_thread(self._observe)
+            history, action = policy.decide(self.history, seen, self.limits)
+            await self._carry_out(action)
+            self.history = history
+        except ConnectionError:
+            raise  # this process has lost the triggerer that it logs to, and dies: the next one finds the stream as it is
+        except OSError as error:
+            now = time.monotonic()
+            if self._refused_since is None:
+                self._refused_since = now
+                self.log.warning("%s: %s; trying again", self.stream.name, error)
+            if now - self._refused_since > self.pause:
+                raise GivenUp(str(error)) from error
+            return LOOK_EVERY
+        self._refused_since = None
+        return min(action.seconds, LOOK_EVERY) if isinstance(action, policy.Wait) else LOOK_EVERY
 
     def _observe(self) -> policy.Observation:
         self.stream.look()

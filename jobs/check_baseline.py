@@ -26,7 +26,7 @@ def main(platform: Platform) -> None:
     settings.add_run_id(arguments)
     options = arguments.parse_args()
     feed: Feed = options.feed
-    candidate = _candidate_of(platform, feed, options.run_id)
+    candidate = tables.candidate_of(platform, feed, options.run_id)
     docs = f"{platform.lake}/data_docs/{feed.table}/{options.run_id}"
     log = tables.log_of_baseline(platform, feed)
     with ThreadPoolExecutor(1) as beside:
@@ -69,14 +69,6 @@ def profiled(platform: Platform, feed: Feed, candidate: tables.Commit, log: Base
     runs = history_runs.read(session, tables.history(platform, feed), candidate.note["history_version"], [last])
     last_day = baseline.by_day_type(runs, feed.holiday_dates(last, last))
     return profile(new, old, last_day, as_of, feed.slots, feed.gate.moved_percent).toArrow().to_pandas()
-
-
-def _candidate_of(platform: Platform, feed: Feed, run_id: str) -> tables.Commit:
-    commits = tables.candidate(platform, feed).commits()
-    found = next((commit for commit in commits if commit.note.get("run_id") == run_id), None)
-    if found is None:
-        raise JobError(f"baseline_candidate/{feed.table} holds none of run {run_id}; run jobs/build_baseline.py first")
-    return found
 
 
 def _keep(platform: Platform, feed: Feed, run_id: str, judged: dict, success: bool, results: list[dict], docs: str) -> None:

@@ -21,6 +21,7 @@ def main(platform: Platform) -> None:
     settings.add_run_id(arguments)
     arguments.add_argument("--by", required=True, type=settings.line, help="who promotes: a person, or the scheduler")
     arguments.add_argument("--approved-by", type=settings.line, help="who approves a candidate that the gate refused")
+    arguments.add_argument("--approved-candidate", type=int, help="the version that was approved; a later one is not promoted")
     arguments.add_argument("--reason", type=settings.line, help="why it is approved nevertheless; required with --approved-by")
     options = arguments.parse_args()
     if options.approved_by and not (options.reason or "").strip():
@@ -32,9 +33,12 @@ def main(platform: Platform) -> None:
         print(f"baseline/{feed.table}: run {run_id} is promoted already", flush=True)
         return
     version, compared_with, passed = _checked(platform, feed, run_id)
+    if options.approved_candidate not in (None, version):
+        changed = f"candidate {options.approved_candidate} was approved, and candidate {version} was built since"
+        raise JobError(f"run {run_id} of {feed.name}: {changed}; clear check_baseline and its downstream tasks to be asked again")
     if not passed and not options.approved_by:
         raise JobError(f"run {run_id} of {feed.name}: the gate refused candidate {version}; a person may approve it")
-    built = next(commit.note for commit in candidate.commits() if commit.version == version)
+    built = tables.candidate_of(platform, feed, run_id).note
     in_force = log.in_force
     if in_force and in_force.as_of and dt.date.fromisoformat(built["as_of"]) < in_force.as_of:
         newer = f"version {in_force.version}, as of {in_force.as_of}, is in force"
@@ -71,15 +75,23 @@ def _repaired(platform: Platform, feed: Feed, run_id: str) -> str:
 
 
 def _checked(platform: Platform, feed: Feed, run_id: str) -> tuple[int, int, bool]:
-    """What the gate judged last in that run: versions of the candidate and of what it was compared with (-1: none); success."""
+    """The gate's last verdict on the candidate that this run has built last: the candidate's version, the version that it was
+    compared with (-1: none), and success. An earlier candidate of the run, which was cleared and built again, does not count."""
     log = tables.gate_results(platform).log()
     if log is None:
         raise JobError(f"no candidate of {feed.name} was ever checked; run jobs/check_baseline.py first")
     of_run = (ds.field("Feed") == feed.name) & (ds.field("RunId") == run_id)
     columns = ["CheckedAt", "CandidateVersion", "ComparedWith", "Success"]
-    results = log.to_pyarrow_dataset().to_table(columns=columns, filter=of_run).sort_by([("CheckedAt", "descending")]).to_pylist()
-    if not results:
-        raise JobError(f"run {run_id} of {feed.name} has no gate result; run jobs/check_baseline.py --run-id {run_id} first")
+    results = (
+        log.to_pyarrow_dataset()
+        .to_table(columns=columns, filter=of_run)
+        .sort_by([("CandidateVersion", "descending"), ("CheckedAt", "descending")])
+        .to_pylist()
+    )
+    version = tables.candidate_of(platform, feed, run_id).version
+    if not results or results[0]["CandidateVersion"] != version:
+        what = f"run {run_id} of {feed.name} has no gate result of candidate {version}"
+        raise JobError(f"{what}; run jobs/check_baseline.py --run-id {run_id} first")
     return results[0]["CandidateVersion"], results[0]["ComparedWith"], results[0]["Success"]
 
 

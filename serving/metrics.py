@@ -4,7 +4,7 @@ Series of what is not known are left out rather than reported as zero. Airflow's
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,11 @@ class _Collector:
         now = self._state.now()
         yield from _of_streams(streams(Path(self._state.settings.streams), now), now)
         yield from _of_feeds(self._state)
-        yield from _of_baselines(self._state)
-        yield from _of_gates(self._state)
+        unreadable = self._state.tables.unreadable(self._state.feeds.values())
+        readable = [feed for feed in self._state.feeds.values() if feed.name not in unreadable]
+        yield _of_tables(unreadable)
+        yield from _of_baselines(self._state, readable)
+        yield from _of_gates(self._state, readable)
         yield from _of_services(self._state)
 
 
@@ -81,8 +84,13 @@ def _of_feeds(state: State) -> Iterator[Metric]:
     yield _gauge("sundial_feed_newest_reading_timestamp_seconds", "Time of its newest scored reading", ["feed"], seconds)
 
 
-def _of_baselines(state: State) -> Iterator[Metric]:
-    newest = {feed: next(iter(state.tables.promotions(feed, 1)), None) for feed in state.feeds.values()}
+def _of_tables(unreadable: Iterable[str]) -> Metric:
+    meaning = "1 while its baseline or the gate's results can't be read"
+    return _gauge("sundial_feed_tables_unreadable", meaning, ["feed"], {(feed,): 1.0 for feed in unreadable})
+
+
+def _of_baselines(state: State, feeds: list[Feed]) -> Iterator[Metric]:
+    newest = {feed: next(iter(state.tables.promotions(feed, 1)), None) for feed in feeds}
     force = {(feed.name,): promotion for feed, promotion in newest.items() if promotion}
     age = {labels: (state.now() - each.promoted_at).total_seconds() for labels, each in force.items()}
     yield _gauge("sundial_baseline_version", "In force", ["feed"], {labels: each.version for labels, each in force.items()})
@@ -91,12 +99,12 @@ def _of_baselines(state: State) -> Iterator[Metric]:
     yield _gauge("sundial_baseline_as_of_timestamp_seconds", "Start of the local date that it is for", ["feed"], as_of)
 
 
-def _of_gates(state: State) -> Iterator[Metric]:
-    newest = {(feed.name,): next(iter(state.tables.gate_results(feed, 1)), None) for feed in state.feeds.values()}
+def _of_gates(state: State, feeds: list[Feed]) -> Iterator[Metric]:
+    newest = {(feed.name,): next(iter(state.tables.gate_results(feed, 1)), None) for feed in feeds}
     judged = {labels: result for labels, result in newest.items() if result}
     passed = {labels: result.success for labels, result in judged.items()}
     yield _gauge("sundial_gate_passed", "Whether the gate passed the newest candidate", ["feed"], passed)
-    awaited = {(feed.name,): state.tables.awaits_approval(feed) for feed in state.feeds.values()}
+    awaited = {(feed.name,): state.tables.awaits_approval(feed) for feed in feeds}
     meaning = "1 while a person may promote the newest candidate, which the gate refused"
     yield _gauge("sundial_gate_awaits_approval", meaning, ["feed"], awaited)
     checked = {labels: result.checked_at.timestamp() for labels, result in judged.items()}

@@ -5,7 +5,7 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -50,6 +50,17 @@ class Tables:
         self._arrays: OrderedDict[tuple[str, Version, str, int], Arrays | None] = OrderedDict()
         self._opened: dict[str, tuple[float, DeltaTable | None]] = {}
         self._held: dict[tuple[str, str], tuple[Version, object]] = {}
+
+    def unreadable(self, feeds: Iterable[Feed]) -> dict[str, str]:
+        """By the name of the feed, why its tables of baselines or of the gate's results can't be read; of the others nothing."""
+        found = {}
+        for feed in feeds:
+            try:
+                self.promotions(feed, 1)
+                self.awaits_approval(feed)
+            except Exception as error:  # of many kinds, by the kind of lake
+                found[feed.name] = str(error) or type(error).__name__
+        return found
 
     def version(self, feed: Feed) -> int | None:
         """Version of the baseline in force; None: none yet."""

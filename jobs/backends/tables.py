@@ -197,6 +197,14 @@ def candidate(platform: Platform, feed: Feed) -> Table:
     return Table(f"{platform.lake}/baseline_candidate/{feed.table}", "DayType")
 
 
+def candidate_of(platform: Platform, feed: Feed, run_id: str) -> Commit:
+    """The newest candidate that this run has built. Raises JobError where it has built none."""
+    for commit in candidate(platform, feed).commits():
+        if commit.note.get("run_id") == run_id:
+            return commit
+    raise JobError(f"baseline_candidate/{feed.table} holds none of run {run_id}; run jobs/build_baseline.py first")
+
+
 def baseline(platform: Platform, feed: Feed) -> Table:
     return Table(f"{platform.lake}/baseline/{feed.table}", "DayType")
 

@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
@@ -103,11 +103,16 @@ class Driver:
         return True
 
     def _beat_until_ended(self) -> None:
-        while True:
+        ended = False
+        while not ended:
+            self._beat_once()
+            ended = self._ended.wait(HEARTBEAT_SECONDS)
+        self._beat_once()
+
+    def _beat_once(self) -> None:
+        """A disk that is full for a moment costs a heartbeat, not all that follow."""
+        with suppress(OSError):
             self.folder.write_heartbeat({"at": now()} | self._state)
-            if self._ended.wait(HEARTBEAT_SECONDS):
-                self.folder.write_heartbeat({"at": now()} | self._state)
-                return
 
     def _measure_until_ended(self) -> None:
         while not self._ended.wait(HEARTBEAT_SECONDS):

@@ -43,3 +43,22 @@ def test_a_candidate_is_superseded_by_a_baseline_of_a_later_date_only(lake):
     world.roll_back(lake, FEED, 0)
     world.keep_up(lake, FEED)
     assert lake_notes.superseded(FEED, refused(FRIDAY - dt.timedelta(days=1))) is None, "the older one is in force again"
+
+
+def test_a_refusal_is_of_the_candidate_that_the_run_has_built_last(lake):
+    """A run that was cleared has built again; nobody is asked about what it had built before, whatever the clock says."""
+    failed = [world.expectation(success=False, notes="too few rows")]
+    at = dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC)
+    assert lake_notes.refusal(FEED, "night-1") is None
+    first = world.build(lake, FEED, str(FRIDAY), "night-1")
+    world.build(lake, FEED, str(FRIDAY), "night-2")
+    world.gate_result(lake, FEED, "night-1", False, failed, at, candidate=first)
+    found = lake_notes.refusal(FEED, "night-1")
+    assert (found.candidate_version, found.as_of, found.expectations[0]["notes"]) == (first, FRIDAY, "too few rows")
+    second = world.build(lake, FEED, str(FRIDAY), "night-1")
+    assert lake_notes.refusal(FEED, "night-1") is None
+    world.gate_result(lake, FEED, "night-1", False, failed, at - dt.timedelta(hours=1), candidate=second)
+    assert lake_notes.refusal(FEED, "night-1").candidate_version == second
+    third = world.build(lake, FEED, str(FRIDAY), "night-1")
+    world.gate_result(lake, FEED, "night-1", True, [world.expectation()], at, candidate=third)
+    assert lake_notes.refusal(FEED, "night-1") is None

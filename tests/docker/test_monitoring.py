@@ -37,6 +37,7 @@ KNOWN = {
     *(f"sundial_baseline_{name}" for name in BASELINE),
     *(f"sundial_gate_{name}" for name in GATE),
     "sundial_feed_newest_reading_timestamp_seconds",
+    "sundial_feed_tables_unreadable",
     *("airflow_scheduler_heartbeat_total", "airflow_ti_successes_total", "airflow_ti_failures_total"),
     *("up", "ALERTS"),
 }

@@ -33,10 +33,26 @@ def test_a_refused_candidate_can_be_approved_by_a_person_with_a_reason(spark, ru
         promote(run_job, lake_platform, "n2", "--approved-by", "mara", "--reason", " ")
     with pytest.raises(JobError, match="a person may approve it"):
         promote(run_job, lake_platform, "n2")
-    promote(run_job, lake_platform, "n2", "--approved-by", "mara", "--reason", "the road was widened")
+    with pytest.raises(JobError, match="candidate 0 was approved, and candidate 1 was built since"):
+        promote(run_job, lake_platform, "n2", "--approved-by", "mara", "--reason", "x", "--approved-candidate", "0")
+    approved = ("--approved-by", "mara", "--reason", "the road was widened", "--approved-candidate", "1")
+    promote(run_job, lake_platform, "n2", *approved)
     note = tables.baseline(lake_platform, FEED).commits(1)[0].note
     assert (note["gate"], note["by"], note["reason"], note["candidate_version"]) == (False, "mara", "the road was widened", 1)
     assert rows_of(spark, lake_platform, tables.baseline) == rows_of(spark, lake_platform)
+
+
+def test_a_verdict_on_an_earlier_candidate_of_the_run_promotes_nothing(run_job, lake_platform, after_n1):
+    """The run was cleared and built again, and the gate has not judged that yet."""
+    build(run_job, lake_platform, "n2", AS_OF)
+    run_job(check_baseline, lake_platform, "--feed", FEED.name, "--run-id", "n2")
+    build(run_job, lake_platform, "n2", AS_OF)
+    with pytest.raises(JobError, match="run n2 of road-traffic has no gate result of candidate 2; run jobs/check_baseline"):
+        promote(run_job, lake_platform, "n2")
+    assert tables.log_of_baseline(lake_platform, FEED).in_force.run_id == "n1"
+    run_job(check_baseline, lake_platform, "--feed", FEED.name, "--run-id", "n2")
+    promote(run_job, lake_platform, "n2")
+    assert tables.log_of_baseline(lake_platform, FEED).in_force.candidate_version == 2
 
 
 @pytest.mark.full

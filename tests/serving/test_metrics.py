@@ -13,6 +13,7 @@ from serving.app import create_app
 from serving.memory import Reading
 from supervision.files import LaunchRecord, StreamFolder, locked, write_launch
 from tests.serving import world
+from tests.serving.conftest import declare
 
 
 def now() -> dt.datetime:
@@ -42,6 +43,26 @@ def test_each_metric_is_documented(client):
 
 def test_of_what_is_not_there_nothing_is_told(client):
     assert scraped(client) == {}
+
+
+def test_a_damaged_table_of_one_feed_blinds_nobody_for_the_others(declared, offline, lake, feed, drive):
+    other = feed.model_copy(update={"name": "other"})
+    declare(declared, other)
+    client = TestClient(create_app(offline), base_url="http://127.0.0.1")
+    for each in (feed, other):
+        world.promote(lake, each, {"a": 1.0}, as_of="2026-11-20")
+    drive(now(), {"baseline_version": 0})
+    (lake / "baseline" / feed.table / "_delta_log" / "00000000000000000000.json").write_text("{")
+    found = scraped(client)
+    assert found["sundial_feed_tables_unreadable", feed.name] == 1
+    assert ("sundial_feed_tables_unreadable", "other") not in found
+    assert ("sundial_baseline_version", feed.name) not in found
+    assert found["sundial_baseline_version", "other"] == 0
+    assert found["sundial_stream_up", feed.name, "score"] == 1
+    answer = client.get("/health").json()
+    assert answer["status"] == "degraded"
+    [remedy] = [each for each in answer["remedies"] if "Tables of feed" in each]
+    assert remedy.startswith(f"Tables of feed {feed.name} can't be read: ")
 
 
 def test_a_stream_tells_its_health(client, drive, run_state, feed):

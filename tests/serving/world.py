@@ -69,10 +69,11 @@ def promote(lake: Path, feed: Feed, scales: dict[str, float], days=range(1, 8), 
     )
 
 
-def build(lake: Path, feed: Feed, as_of: str) -> int:
+def build(lake: Path, feed: Feed, as_of: str, run_id: str = "night-1") -> int:
     """A candidate as of that date: its version."""
     path = str(lake / "baseline_candidate" / feed.table)
-    write_deltalake(path, pa.table({"DayType": [1]}), mode="append", commit_properties=properties({"as_of": as_of}))
+    note = {"as_of": as_of, "run_id": run_id}
+    write_deltalake(path, pa.table({"DayType": [1]}), mode="append", commit_properties=properties(note))
     return DeltaTable(path).version()
 
 

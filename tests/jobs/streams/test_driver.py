@@ -105,3 +105,17 @@ def test_a_driver_that_was_never_supervised_runs_on(running, monkeypatch):
     monkeypatch.setattr(driver, "time", SimpleNamespace(monotonic=iter([0, 1e9]).__next__))
     assert not running.wait(0)
     assert not running.wait(0)
+
+
+def test_a_disk_that_is_full_for_a_moment_does_not_end_the_heartbeats(running, monkeypatch):
+    write, tried = running.folder.write_heartbeat, []
+
+    def full(heartbeat: dict) -> None:
+        tried.append(1)
+        if len(tried) <= 3:
+            raise OSError(28, "No space left on device")
+        write(heartbeat)
+
+    monkeypatch.setattr(running.folder, "write_heartbeat", full)
+    until("the disk was full", lambda: len(tried) >= 3)
+    assert beats(running)["state"] == "starting"
