@@ -117,6 +117,7 @@ def test_records_that_expired_before_they_were_read_stop_scoring_until_a_person_
     assert capsys.readouterr().out.splitlines()[-1] == f"{calls.declared.name}: nothing is lost, nothing was changed"
 
 
+@pytest.mark.full
 def test_a_topic_that_was_made_anew_is_scored_from_its_beginning_once_a_person_says_so(calls, capsys):
     """The new topic is longer than the old one was, so offsets alone do not tell."""
     calls.score(lambda: (calls.send(0, 1), calls.until_scored(0, 1)()))
@@ -130,6 +131,7 @@ def test_a_topic_that_was_made_anew_is_scored_from_its_beginning_once_a_person_s
     calls.score(calls.until_scored(0, 1, 2, 3, 4, 5))
 
 
+@pytest.mark.full
 def test_a_topic_that_is_made_anew_under_a_running_stream_ends_it(calls):
     def anew() -> None:
         calls.send(0, 1)
@@ -146,6 +148,7 @@ def test_a_topic_that_is_made_anew_under_a_running_stream_ends_it(calls):
     calls.score(calls.until_scored(0, 1, 2, 3, 4))
 
 
+@pytest.mark.full
 def test_a_partition_that_is_added_under_a_running_stream_is_scored_from_its_beginning(calls):
     def add() -> None:
         calls.send(0, 1)
@@ -159,6 +162,7 @@ def test_a_partition_that_is_added_under_a_running_stream_is_scored_from_its_beg
     calls.score(calls.until_scored(0, 1, 2, 3, 4))
 
 
+@pytest.mark.full
 def test_partitions_for_which_there_is_no_core_are_not_left_out_in_silence(calls):
     """The tests' session has two cores."""
     name = calls.declared.topic
@@ -174,6 +178,7 @@ def test_partitions_for_which_there_is_no_core_are_not_left_out_in_silence(calls
         calls.run(score)
 
 
+@pytest.mark.full
 def test_an_archive_refuses_what_it_can_no_longer_read_until_a_person_skips_it(calls, capsys):
     calls.send(0, 1)
     calls.archive()

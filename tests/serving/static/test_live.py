@@ -35,7 +35,7 @@ def requests_for_events(page) -> list[str]:
     return asked
 
 
-@pytest.mark.parametrize("hours", [-5, 5])
+@pytest.mark.parametrize("hours", [-5, pytest.param(5, marks=pytest.mark.full)])
 def test_a_wrong_clock_of_the_browser_changes_nothing(page, site, feed, lake, hours):
     url, topics = site
     page.add_init_script(WRONG_CLOCK.replace("OFF", str(hours * 3_600_000)))
@@ -80,6 +80,7 @@ def test_a_stream_of_events_that_is_refused_is_opened_again_and_what_was_missed_
     expect(page.locator(".as-of.readings").nth(0)).to_be_hidden()
 
 
+@pytest.mark.full
 def test_a_choice_whose_answers_fail_is_made_when_serving_answers_again(page, site, feed):
     url, _ = site
     page.goto(f"{url}/?feed={feed.name}&service=a&minutes=15")
@@ -115,6 +116,7 @@ def test_a_line_that_falls_silent_is_not_live_and_is_given_up(page, site, feed, 
     until("it is tried again", lambda: page.wait_for_timeout(100) or len(asked) > 1)
 
 
+@pytest.mark.full
 def test_a_line_that_says_it_is_well_stays_open(page, site, feed, monkeypatch):
     monkeypatch.setattr(events, "ALIVE_SECONDS", 0.2)
     page.clock.install()
@@ -127,6 +129,7 @@ def test_a_line_that_says_it_is_well_stays_open(page, site, feed, monkeypatch):
     assert len(asked) == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("kafka", "text"),
     [
@@ -155,6 +158,7 @@ def test_serving_that_does_not_follow_kafka_is_not_live(page, site, feed, kafka,
     expect(page.locator(".as-of.readings").nth(0)).to_be_hidden()
 
 
+@pytest.mark.full
 def test_serving_that_goes_away_and_comes_back(page, offline, feed):
     with served(offline) as (url, _):
         page.goto(f"{url}/?feed={feed.name}")
@@ -164,6 +168,7 @@ def test_serving_that_goes_away_and_comes_back(page, offline, feed):
     expect(page.locator(".as-of.state")).to_contain_text("As of ", timeout=30_000)
 
 
+@pytest.mark.full
 def test_a_feed_declared_later_can_be_chosen(page, site, feed, declared):
     page.goto(f"{site[0]}/?feed={feed.name}&service=a")
     expect(page.locator("#feed option")).to_have_text([feed.name])
