@@ -50,7 +50,8 @@ class Topic:
 
 def topic(platform: Platform, name: str) -> Topic:
     """Raises JobError where the topic or the broker is missing."""
-    return Topic(name, Topics(platform, [name]).described()[name].id, available(platform, name))
+    ranges = available(platform, name)  # first: of a topic that is missing it says what to do
+    return Topic(name, Topics(platform, [name]).described()[name].id, ranges)
 
 
 @dataclass(frozen=True)
