@@ -38,7 +38,11 @@ def url(lake: str, feed: Feed, run_id: str) -> str | None:
     tags=["baseline"],
     summary="Great Expectations' Data Docs of one run of the gate",
     response_class=HTMLResponse,
-    responses={404: PROBLEM | {"description": "No such feed, run or file."}, **INVALID},
+    responses={
+        307: {"description": "To the newest report."},
+        404: PROBLEM | {"description": "No such feed, run or file."},
+        **INVALID,
+    },
 )
 def data_docs(feed: DeclaredFeed, run_id: str, state: CurrentState, file: str = "") -> Response:
     """A file of the run's Data Docs. The folder itself and its index lead to the newest report. No script runs in them."""

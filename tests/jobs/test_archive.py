@@ -65,6 +65,7 @@ def test_a_correction_in_another_partition_replaces_by_the_brokers_time(spark, r
     assert kept(spark, live_platform, feed) == [("other", NOON, 2, friday), ("www", NOON, 8, friday)]
 
 
+@pytest.mark.full
 def test_a_table_of_a_release_without_the_brokers_time_goes_on(spark, run_job, live_platform, broker, feed):
     produce(broker, feed, ("www", NOON, 7), ("login", NOON, 1))
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)

@@ -10,6 +10,7 @@ from jobs.errors import JobError
 from tests.jobs.nights import AS_OF, FEED, arrive, build, night, promote, readings, roll_back, rows_of
 
 
+@pytest.mark.full
 def test_a_run_under_way_promotes_nothing_over_a_rollback(run_job, lake_platform, after_n2):
     build(run_job, lake_platform, "n3", AS_OF + dt.timedelta(days=1))
     run_job(check_baseline, lake_platform, "--feed", FEED.name, "--run-id", "n3")

@@ -120,6 +120,7 @@ def test_a_large_record_that_its_topic_lost_is_not_sent(run_job, live_platform, 
     assert replayed(broker, feed) == []
 
 
+@pytest.mark.full
 def test_a_letter_does_not_replace_what_has_come_since(run_job, live_platform, broker, feed, capsys):
     """Of two readings there is a newer record: it waits for the archive, or is archived, or is a letter itself."""
     second, third = NOON + dt.timedelta(seconds=10), NOON + dt.timedelta(seconds=20)

@@ -196,6 +196,7 @@ def test_an_archive_refuses_what_it_can_no_longer_read_until_a_person_skips_it(c
     assert calls.archived() == [(at(0), 0), (at(1), 1), (at(4), 4)]
 
 
+@pytest.mark.full
 def test_an_archive_goes_on_with_a_topic_that_was_made_anew_and_its_corrections_win(calls):
     """The offsets of the new topic are smaller than those that are archived."""
     calls.send(0, 1, 2)

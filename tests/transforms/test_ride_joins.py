@@ -75,7 +75,7 @@ def zone(row: dict | int, **overrides) -> dict:
     return made | {"RowTime": NOON} | overrides
 
 
-@pytest.mark.parametrize("how", ["JOIN", "LEFT JOIN"])
+@pytest.mark.parametrize("how", ["JOIN", pytest.param("LEFT JOIN", marks=pytest.mark.full)])
 def test_rides_are_joined_with_the_last_row_of_each_zone(spark, tmp_path, how):
     named = zones()
     table = [zone(row) for row in named.values()]

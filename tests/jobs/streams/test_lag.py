@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from jobs.streams import lag
 from jobs.streams.checkpoint import Checkpoint
 from jobs.streams.lag import STEADY, Backlog, BatchesBacklog, Behind
+from tests.support.waiting import until
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=60))
@@ -112,14 +113,14 @@ def test_ends_of_transactions_and_what_they_aborted_are_no_lag(live_platform, br
     in_transaction(broker, feed.topic, 3, commit=True)
     in_transaction(broker, feed.topic, 2, commit=False)
     produce(broker, feed.scored_topic, 3)
-    assert backlog.measure()["lag_records"] == 4, "two ends, and two aborted records, until somebody looks"
+    until("two ends, and two aborted records, until somebody looks", lambda: backlog.measure()["lag_records"] == 4)
     monkeypatch.setattr(lag, "COUNT_AFTER", 0.0)
     for most in (1, 2, 200_000):
         monkeypatch.setattr(lag, "MOST", most)
         found = backlog.measure()
     assert (found["lag_records"], found["lag_seconds"], found["stalled_seconds"]) == (0, 0.0, 0.0)
     in_transaction(broker, feed.topic, 5, commit=True)
-    assert backlog.measure()["lag_records"] == 5, "these wait"
+    until("these wait, and the end is none of them", lambda: backlog.measure()["lag_records"] == 5)
     produce(broker, feed.scored_topic, 4)
     assert backlog.measure()["lag_records"] == 1
 

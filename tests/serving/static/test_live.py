@@ -58,8 +58,8 @@ def test_a_wrong_clock_of_the_browser_changes_nothing(page, site, feed, lake, ho
     "answer",
     [
         {"status": 503, "content_type": "application/problem+json", "body": "{}"},
-        {"status": 200, "content_type": "text/html", "body": "<p>a proxy"},
-        {"status": 204},
+        pytest.param({"status": 200, "content_type": "text/html", "body": "<p>a proxy"}, marks=pytest.mark.full),
+        pytest.param({"status": 204}, marks=pytest.mark.full),
     ],
 )
 def test_a_stream_of_events_that_is_refused_is_opened_again_and_what_was_missed_is_loaded(page, site, feed, at, answer):

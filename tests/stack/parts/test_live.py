@@ -39,6 +39,7 @@ def instance(tmp_path):
 
 
 @pytest.mark.parts
+@pytest.mark.full
 def test_they_are_started_again_where_the_topic_ends(instance):
     def sent() -> int:
         return sum(topics.ends(instance.kafka, FEED.topic).values())
