@@ -18,6 +18,8 @@ from jobs.streams import topics_read
 from jobs.streams.checkpoint import Checkpoint
 from supervision.files import Locked, StreamFolder, locked
 
+Lost = Iterator[tuple[str, list[str]]]  # by reader, what it goes on without
+
 
 def main(platform: Platform) -> None:
     options = _options()
@@ -26,12 +28,8 @@ def main(platform: Platform) -> None:
     folder.make()
     try:
         with locked(folder.driver_lock):
-            skip = (
-                _of_feed(platform, options.feed, folder, options.run_id)
-                if options.feed
-                else _of_application(platform, folder, options)
-            )
-            lost = [f"{reader}: {gap}" for reader, gaps in skip for gap in gaps]
+            skip = _of_feed if options.feed else _of_application
+            lost = [f"{reader}: {gap}" for reader, gaps in skip(platform, folder, options) for gap in gaps]
     except Locked:
         command = "streams" if options.feed else "queries"
         raise JobError(f"{folder.name} runs; stop it first: sundial {command} stop {of}") from None
@@ -45,14 +43,13 @@ def _options() -> argparse.Namespace:
     return arguments.parse_args()
 
 
-def _of_feed(platform: Platform, feed: Feed, folder: StreamFolder, run_id: str) -> Iterator[tuple[str, list[str]]]:
-    """By reader, what it goes on without."""
+def _of_feed(platform: Platform, folder: StreamFolder, options: argparse.Namespace) -> Lost:
+    feed: Feed = options.feed
     yield "scoring", topics_read.of_feed(platform, feed, Checkpoint(folder.checkpoint)).skip_lost()
-    yield "archive", offset_ledger.skip_lost(tables.history(platform, feed), kafka.topic(platform, feed.topic), run_id)
+    yield "archive", offset_ledger.skip_lost(tables.history(platform, feed), kafka.topic(platform, feed.topic), options.run_id)
 
 
-def _of_application(platform: Platform, folder: StreamFolder, options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
-    """As `_of_feed`."""
+def _of_application(platform: Platform, folder: StreamFolder, options: argparse.Namespace) -> Lost:
     for query in load_application(options.application, options.queries).values():
         checkpoint = Checkpoint(folder.checkpoint / query.name)
         yield f"query {query.name}", topics_read.of_query(platform, query, checkpoint).skip_lost()
@@ -60,13 +57,10 @@ def _of_application(platform: Platform, folder: StreamFolder, options: argparse.
             yield from _of_events(platform, query, options)
 
 
-def _of_events(platform: Platform, query: Query, options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
+def _of_events(platform: Platform, query: Query, options: argparse.Namespace) -> Lost:
     """Of the archive of a query's events, and of what counts in those that came too late."""
-    events = Events(platform, query)
-    topic, late = (
-        kafka.topic(platform, events.source.topic),
-        [query, *late_records.rollups_of(load_queries(options.queries), query)],
-    )
+    events, late = Events(platform, query), [query, *late_records.rollups_of(load_queries(options.queries), query)]
+    topic = kafka.topic(platform, events.source.topic)
     yield f"archive of {topic.name}", offset_ledger.skip_lost(events.table, topic, options.run_id)
     yield f"repair of {query.name}", late_records.skip_lost(platform, late, events.table, options.run_id)
 
