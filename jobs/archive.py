@@ -13,6 +13,7 @@ from contracts.feeds import Feed
 from jobs.backends import continuity, history_table, kafka, offset_ledger, settings, spark, tables
 from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
+from jobs.backends.topics import Topic, topic_now
 from jobs.formats import dead_letters, feed_records
 from jobs.transforms.history_rows import placed
 
@@ -30,7 +31,7 @@ def main(platform: Platform) -> None:
     options = arguments.parse_args()
     feed: Feed = options.feed
     table = history_table.opened(platform, feed)
-    topic = kafka.topic(platform, feed.topic)
+    topic = topic_now(platform, feed.topic)
     pending = offset_ledger.pending(topic, offset_ledger.position(table), continuity.remedy_of_feed(feed.name))
     todo = offset_ledger.steps(pending, options.step)
     waiting = sum(offset_ledger.size(step) for step in todo)
@@ -51,7 +52,7 @@ def _archive(
     session: SparkSession,
     platform: Platform,
     feed: Feed,
-    topic: kafka.Topic,
+    topic: Topic,
     decoded: DataFrame,
     step: dict[int, kafka.Range],
     run_id: str,

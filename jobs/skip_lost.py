@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 from contracts.feeds import Feed
 from contracts.queries import Query, load_application, load_queries
-from jobs.backends import kafka, late_records, offset_ledger, settings, tables
+from jobs.backends import late_records, offset_ledger, settings, tables
 from jobs.backends.metric_events import Events
 from jobs.backends.settings import Platform
+from jobs.backends.topics import topic_now
 from jobs.errors import JobError
 from jobs.streams import topics_read
 from jobs.streams.checkpoint import Checkpoint
@@ -46,7 +47,7 @@ def _options() -> argparse.Namespace:
 def _of_feed(platform: Platform, folder: StreamFolder, options: argparse.Namespace) -> Lost:
     feed: Feed = options.feed
     yield "scoring", topics_read.of_feed(platform, feed, Checkpoint(folder.checkpoint)).skip_lost()
-    yield "archive", offset_ledger.skip_lost(tables.history(platform, feed), kafka.topic(platform, feed.topic), options.run_id)
+    yield "archive", offset_ledger.skip_lost(tables.history(platform, feed), topic_now(platform, feed.topic), options.run_id)
 
 
 def _of_application(platform: Platform, folder: StreamFolder, options: argparse.Namespace) -> Lost:
@@ -60,7 +61,7 @@ def _of_application(platform: Platform, folder: StreamFolder, options: argparse.
 def _of_events(platform: Platform, query: Query, options: argparse.Namespace) -> Lost:
     """Of the archive of a query's events, and of what counts in those that came too late."""
     events, late = Events(platform, query), [query, *late_records.rollups_of(load_queries(options.queries), query)]
-    topic = kafka.topic(platform, events.source.topic)
+    topic = topic_now(platform, events.source.topic)
     yield f"archive of {topic.name}", offset_ledger.skip_lost(events.table, topic, options.run_id)
     yield f"repair of {query.name}", late_records.skip_lost(platform, late, events.table, options.run_id)
 

@@ -6,7 +6,7 @@ skips what it can't read would look healthy. A person decides: see `jobs/skip_lo
 
 from dataclasses import dataclass
 
-from jobs.backends.kafka import Topic
+from jobs.backends.topics import Topic
 
 
 @dataclass(frozen=True)

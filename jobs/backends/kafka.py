@@ -13,7 +13,6 @@ from confluent_kafka import (
     IsolationLevel,
     KafkaError,
     KafkaException,
-    TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -36,50 +35,6 @@ class Range:
         """What of it lies in the other one; an empty range where nothing does."""
         start = min(max(self.start, other.start), other.end)
         return Range(start, max(start, min(self.end, other.end)))
-
-
-@dataclass(frozen=True)
-class Topic:
-    """A topic as it is now. id: another one after the topic was deleted and made anew. ranges: the offsets that it holds, by
-    partition."""
-
-    name: str
-    id: str
-    ranges: dict[int, Range]
-
-
-def topic(platform: Platform, name: str) -> Topic:
-    """Raises JobError where the topic or the broker is missing."""
-    ranges = available(platform, name)  # first: of a topic that is missing it says what to do
-    return Topic(name, Topics(platform, [name]).described()[name].id, ranges)
-
-
-@dataclass(frozen=True)
-class Described:
-    """A topic's id, as in Topic, and how many partitions it has."""
-
-    id: str
-    partitions: int
-
-
-class Topics:
-    """Some topics, asked for now and then."""
-
-    def __init__(self, platform: Platform, names: list[str]):
-        self._platform, self._names = platform, names
-        self._admin = AdminClient({**platform.access.client_options(platform.kafka), "log_level": 0})
-
-    def described(self) -> dict[str, Described]:
-        """By name. Raises JobError where a topic is missing, or the broker does not answer in time."""
-        asked = self._admin.describe_topics(TopicCollection(self._names), request_timeout=PATIENCE)
-        found = {}
-        for name, answer in asked.items():
-            try:
-                topic = answer.result(timeout=PATIENCE)
-                found[name] = Described(str(topic.topic_id), len(topic.partitions))
-            except (KafkaException, TimeoutError) as error:
-                raise JobError(f"Kafka at {self._platform.kafka}, topic {name}: {error}") from error
-        return found
 
 
 def available(platform: Platform, topic: str) -> dict[int, Range]:

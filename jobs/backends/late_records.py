@@ -15,6 +15,7 @@ from jobs.backends import continuity, kafka, offset_ledger, tables
 from jobs.backends.continuity import Position
 from jobs.backends.metric_events import window
 from jobs.backends.settings import Platform
+from jobs.backends.topics import topic_now
 from jobs.errors import JobError
 
 LATE_EVENT, LATE_SUMMARY = "late_metric_event", "late_metric_summary"  # contracts of what came too late
@@ -53,7 +54,7 @@ def not_counted_in(platform: Platform, queries: list[Query], table: tables.Table
     for query in queries:
         output = _late_output(query)
         remedy = continuity.remedy_of_application(query.application)
-        new = offset_ledger.pending(kafka.topic(platform, output.topic), _position(table, output.topic), remedy)
+        new = offset_ledger.pending(topic_now(platform, output.topic), _position(table, output.topic), remedy)
         yield LateRecords(output, offset_ledger.steps(new))
 
 
@@ -62,7 +63,7 @@ def skip_lost(platform: Platform, queries: list[Query], table: tables.Table, run
     Returns that; empty if nothing is."""
     lost, done = [], _counted_in(table)
     for query in queries:
-        topic = kafka.topic(platform, _late_output(query).topic)
+        topic = topic_now(platform, _late_output(query).topic)
         reached = _position(table, topic.name)
         if gaps := continuity.gaps(topic, reached):
             done[topic.name] = continuity.after_gaps(topic, reached)

@@ -14,6 +14,7 @@ from contracts.query_io import Input
 from jobs.backends import continuity, kafka, offset_ledger, tables
 from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
+from jobs.backends.topics import topic_now
 from jobs.formats import query_records
 from jobs.transforms.queries.metric_summaries import WINDOW
 
@@ -38,7 +39,7 @@ class Events:
 
     def archive(self, session: SparkSession, run_id: str) -> None:
         """Adds what came into the topic since the last time, in bounded steps that are commits, each once."""
-        topic, table = kafka.topic(self.platform, self.source.topic), self.table
+        topic, table = topic_now(self.platform, self.source.topic), self.table
         remedy = continuity.remedy_of_application(self.query.application)
         todo = offset_ledger.steps(offset_ledger.pending(topic, offset_ledger.position(table), remedy))
         for step in todo:

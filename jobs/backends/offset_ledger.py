@@ -5,13 +5,14 @@ A commit's note says how far it goes. So a run that is repeated, or killed at an
 
 from jobs.backends import continuity, kafka, tables
 from jobs.backends.continuity import Position
+from jobs.backends.topics import Topic
 from jobs.errors import JobError
 
 SKIPPED = "skipped"  # in the note of the commit with which a person went on in spite of what was lost
 STEP = 5_000_000  # records: some 150 MB in memory
 
 
-def pending(topic: kafka.Topic, position: Position, remedy: str) -> dict[int, kafka.Range]:
+def pending(topic: Topic, position: Position, remedy: str) -> dict[int, kafka.Range]:
     """The offsets of each partition that are yet to be archived. Raises JobError, with the remedy, where some are lost."""
     if lost := continuity.gaps(topic, position):
         raise JobError(f"{'; '.join(lost)}; {remedy}")
@@ -19,7 +20,7 @@ def pending(topic: kafka.Topic, position: Position, remedy: str) -> dict[int, ka
     return {partition: kafka.Range(starts[partition], each.end) for partition, each in topic.ranges.items()}
 
 
-def commit_of(table: tables.Table, topic: kafka.Topic, step: dict[int, kafka.Range]) -> tuple[dict, dict[str, str]]:
+def commit_of(table: tables.Table, topic: Topic, step: dict[int, kafka.Range]) -> tuple[dict, dict[str, str]]:
     """For the commit of a step: its note, how far it reaches, and the options with which Delta makes it only once."""
     ends = archived(table) | {partition: each.end for partition, each in step.items()}
     # Delta skips a commit of the same application with a version it knows, so two runs at once archive a step only once. After a
@@ -29,7 +30,7 @@ def commit_of(table: tables.Table, topic: kafka.Topic, step: dict[int, kafka.Ran
     return _note(topic, ends), {"txnAppId": application, "txnVersion": str(sum(ends.values()))}
 
 
-def skip_lost(table: tables.Table, topic: kafka.Topic, run_id: str) -> list[str]:
+def skip_lost(table: tables.Table, topic: Topic, run_id: str) -> list[str]:
     """Have the archive go on with what the topic holds, by a commit that says what is lost. Returns that; empty if nothing is."""
     reached = position(table)
     if lost := continuity.gaps(topic, reached):
@@ -38,7 +39,7 @@ def skip_lost(table: tables.Table, topic: kafka.Topic, run_id: str) -> list[str]
     return lost
 
 
-def _note(topic: kafka.Topic, ends: dict[int, int]) -> dict:
+def _note(topic: Topic, ends: dict[int, int]) -> dict:
     return {"offsets": {str(partition): end for partition, end in sorted(ends.items())}, "topic_id": topic.id}
 
 

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 from contracts.feeds import Feed
 from contracts.queries import Query
-from jobs.backends import continuity, kafka
+from jobs.backends import continuity
 from jobs.backends.continuity import Position
 from jobs.backends.settings import Platform
+from jobs.backends.topics import Topics, topic_now
 from jobs.errors import JobError
 from jobs.streams.checkpoint import Checkpoint
 
@@ -17,11 +18,11 @@ class TopicsRead:
     def __init__(self, platform: Platform, names: Iterable[str], checkpoint: Checkpoint, remedy: str, cores: int | None = None):
         self._platform, self._names, self._checkpoint = platform, sorted(set(names)), checkpoint
         self._remedy, self._cores = remedy, cores
-        self._topics = kafka.Topics(platform, self._names)
+        self._topics = Topics(platform, self._names)
 
     def begin(self) -> None:
         """Before the query starts. Raises JobError where it can't read all that it has not read yet."""
-        now = [kafka.topic(self._platform, name) for name in self._names]
+        now = [topic_now(self._platform, name) for name in self._names]
         self._refuse([gap for topic in now for gap in continuity.gaps(topic, self._position(topic.name))])
         self._checkpoint.note_topic_ids({topic.name: topic.id for topic in now})
         self.look()
@@ -45,7 +46,7 @@ class TopicsRead:
         """Have the query, which must not run, go on with what the topics hold. Returns what is lost; empty if nothing is."""
         lost = []
         for name in self._names:
-            topic, reached = kafka.topic(self._platform, name), self._position(name)
+            topic, reached = topic_now(self._platform, name), self._position(name)
             if gaps := continuity.gaps(topic, reached):
                 self._checkpoint.go_on_at(name, continuity.after_gaps(topic, reached))
                 self._checkpoint.note_topic_ids(self._checkpoint.topic_ids | {name: topic.id})

@@ -10,7 +10,8 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from jobs import archive, repair_history, score, skip_lost
-from jobs.backends import kafka, offset_ledger, tables
+from jobs.backends import offset_ledger, tables
+from jobs.backends.topics import topic_now
 from jobs.errors import JobError
 from stack.deploy import schemas, topics
 from supervision.files import StreamFolder, locked
@@ -79,10 +80,10 @@ class Feed:
         self.admin.delete_records([wanted])[wanted].result(30)
 
     def make_anew(self) -> None:
-        before = kafka.topic(self.platform, self.declared.topic).id
+        before = topic_now(self.platform, self.declared.topic).id
         delete(self.broker.kafka, self.declared.topic)
         topics.deploy(self.broker.kafka, self.declared.topics)
-        until("it is there", lambda: kafka.topic(self.platform, self.declared.topic).id != before)
+        until("it is there", lambda: topic_now(self.platform, self.declared.topic).id != before)
 
     def add_partitions(self, partitions: int) -> None:
         topics.deploy(self.broker.kafka, [replace(self.declared.topics[0], partitions=partitions), *self.declared.topics[1:]])

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.backends.continuity import Position, after_gaps, gaps
-from jobs.backends.kafka import Range, Topic
+from jobs.backends.kafka import Range
+from jobs.backends.topics import Topic
 
 ANEW = "topic calls was deleted and made anew: what was not read of the old one is lost"
 offsets = st.integers(0, 50)

@@ -4,7 +4,8 @@ import pytest
 
 from jobs.backends import offset_ledger
 from jobs.backends.continuity import Position
-from jobs.backends.kafka import Range, Topic
+from jobs.backends.kafka import Range
+from jobs.backends.topics import Topic
 from jobs.errors import JobError
 
 
