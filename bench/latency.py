@@ -151,10 +151,10 @@ def drain_floor(instance: Instance, feed: Feed) -> float:
 
 
 def running(instance: Instance, feed: Feed, system: str) -> Callable[[], bool]:
-    """Whether the system's query has fixed where it begins to read."""
-    folder = {"sundial": f"{feed.name}.score/checkpoint", "microbatch": f"{feed.name}.microbatch"}[system]
-    checkpoint = Checkpoint(instance.streams / folder)
-    return lambda: checkpoint.has_begun and (system == "microbatch" or heartbeat(instance, feed).get("state") == "running")
+    """Whether the system's query reads."""
+    if system == "sundial":
+        return lambda: heartbeat(instance, feed).get("state") == "running"
+    return lambda: Checkpoint(instance.streams / f"{feed.name}.microbatch").reached() is not None
 
 
 def run_latency(system: str, seconds: float, results: dict) -> None:
@@ -210,7 +210,7 @@ def _query_start(instance: Instance, feed: Feed, system: str) -> Callable[[], fl
 
 
 def _starts(log: Path) -> list[float]:
-    found = re.findall(r"^query started at (\S+?),?(?: |$)", log.read_text(), re.MULTILINE)
+    found = re.findall(r"^query (?:\d+ )?started at (\S+?),?(?: |$)", log.read_text(), re.MULTILINE)
     return [dt.datetime.fromisoformat(each).timestamp() for each in found]
 
 

@@ -10,9 +10,10 @@ from jobs.streams.driver import now
 def main(platform: Platform) -> None:
     feed = settings.parser(__doc__).parse_args().feed
     session = spark.session("microbatch", platform)
-    plan = score_query.planned(platform, feed, Registry(platform))
-    baseline = score_query.baseline_of(session, platform, feed, plan)
-    results = score_query.outputs(kafka.read_stream(session, platform, feed.topic, begin="latest"), baseline, feed, plan)
+    queries = score_query.Queries(session, platform, feed, Registry(platform))
+    plan = queries.first_plan()
+    records = kafka.read_stream(session, platform, feed.topic, begin="latest")
+    results = score_query.outputs(records, queries.baseline(plan), feed, plan)
     print(f"query started at {now()}", flush=True)
     query = (
         results.writeStream.format("kafka")

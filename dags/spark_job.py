@@ -5,6 +5,7 @@ standalone master, YARN or Kubernetes. Everything else that a session needs is s
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -154,8 +155,9 @@ def stream_command(stream: str, of: str, conn_id: str = CONNECTION) -> list[str]
     :param stream: `score` of a feed, or the `queries` of an application.
     """
     if stream == "score":
-        # A real-time query keeps a task for each partition; one core more is for the jobs beside it.
-        job, option, cores = "score", "--feed", load_feed(of).partitions + 1
+        # A real-time query keeps a task for each partition, two queries do while one hands over to the next. One core more is for
+        # the jobs beside them.
+        job, option, cores = "score", "--feed", 2 * load_feed(of).partitions + 1
     else:
         job, option, cores = "run_queries", "--application", QUERIES_CORES
     hook = SparkSubmitHook(
@@ -167,7 +169,14 @@ def stream_command(stream: str, of: str, conn_id: str = CONNECTION) -> list[str]
     )
     # Private to the provider. In 6.3.4 there is no public way: `submit`, the only public method that builds this command, runs it
     # as a child process and waits for its end, and a stream's driver must outlive the process that starts it.
-    return hook._build_spark_submit_command(_application(job))
+    command = hook._build_spark_submit_command(_application(job))
+    return [_with_cores(part, cores) for part in command]
+
+
+def _with_cores(part: str, cores: int) -> str:
+    """Of a command line. A master on this machine alone gets as many cores as the stream needs, as spark.cores.max is nothing to
+    it."""
+    return re.sub(r"^local\[(\d+)\]$", lambda found: f"local[{max(int(found[1]), cores)}]", part)
 
 
 def stream_environment() -> dict[str, str]:

@@ -1,122 +1,82 @@
 """Score: each live reading beside the baseline in force, in Spark's real-time mode; anomalies within milliseconds.
 
-Writes <feed>.scored, <feed>.anomalies and <feed>.dead-letter. Runs until it is stopped. A promoted baseline, a new version of the
-writers' schema or a new day makes it plan the query again from its checkpoint; the application stays up. After such a change, as
-after a crash, readings since the last checkpoint are scored again: outputs carry a deterministic key, so readers upsert.
+Writes <feed>.scored, <feed>.anomalies and <feed>.dead-letter. Runs until it is stopped. Its queries take turns, so that no
+reading waits between two of them, and each takes up the newest baseline and schemas: see `streams/handover.py`. After a crash,
+readings since the last commit are scored again: outputs carry a deterministic key, so readers upsert.
 """
 
-from pyspark.sql import DataFrame
-from pyspark.sql.streaming import StreamingQuery
+import time
 
 from contracts.feeds import Feed
-from jobs.backends import kafka, settings, spark
+from jobs.backends import settings, spark
 from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
-from jobs.streams import score_query, topics_read
-from jobs.streams.checkpoint import Checkpoint
+from jobs.streams import topics_read
 from jobs.streams.driver import Driver, now
+from jobs.streams.generations import Generations
+from jobs.streams.handover import Handover, Turn
 from jobs.streams.lag import Backlog
-from jobs.streams.score_query import Plan
+from jobs.streams.score_query import Plan, Queries
 from jobs.streams.topics_read import TopicsRead
 
-WATCH_SECONDS = 1.0
-SELDOM = 5  # watches, after which registry and topics are looked at
-RESUMED_BATCH = 15  # seconds of the first batch of a driver that goes on where another one ended
+WATCH_SECONDS, HANDOVER_SECONDS = 1.0, 0.05  # between two looks; while one query hands over to the next
+SELDOM = 5.0  # seconds, after which the topic is looked at again
 
 
 def main(platform: Platform) -> None:
     arguments = settings.parser(__doc__)
     arguments.add_argument("--services", type=_names, default=(), help="score these services only, e.g. checkout,search")
     arguments.add_argument(
-        "--checkpoint-interval", type=int, default=120, metavar="SECONDS", help="length of a real-time batch (default 120)"
+        "--checkpoint-interval",
+        type=int,
+        default=60,
+        metavar="SECONDS",
+        help="how often offsets are committed, and what has changed is taken up (default 60)",
     )
     options = arguments.parse_args()
     feed: Feed = options.feed
-    nothing_yet = {"baseline_version": -1, "batch_id": None, "query_started_at": None}
+    nothing_yet = {"baseline_version": -1, "generation": None, "query_started_at": None}
     with Driver(platform, feed.name, "score", **nothing_yet) as driver:
         session = spark.session(driver.name, platform)
         driver.runs_as(session.sparkContext.applicationId)
-        registry = Registry(platform)
-        plan = score_query.planned(platform, feed, registry)
-        baseline = score_query.baseline_of(session, platform, feed, plan)
-        topics = topics_read.of_feed(platform, feed, _checkpoint(driver), spark.cores(session))
-        topics.begin()
-        # The first batch of a resumed driver is short, so that the offsets of what had piled up are kept early. A driver that
-        # never lived as long as a whole batch would find ever more to do again.
-        seconds = RESUMED_BATCH if _checkpoint(driver).has_begun else options.checkpoint_interval
-        while True:
+        queries = Queries(session, platform, feed, Registry(platform), options.services)
+        generations = Generations(driver.folder.checkpoint, feed.topic)
+        topics = topics_read.of_feed(platform, feed, generations, spark.cores(session))
+        plan: Plan | None = queries.first_plan()
+        while plan:
+            handover = Handover(platform, queries, generations, topics, options.checkpoint_interval)
+            generation = handover.begin(plan)
+            driver.report(query_started_at=now())
             if not options.services:
-                driver.measured_by(Backlog(platform, feed, _checkpoint(driver)).measure)
-            records = kafka.read_stream(session, platform, feed.topic, begin="latest")
-            records = score_query.early_filter(records, options.services)
-            query = _start(score_query.outputs(records, baseline, feed, plan), platform, driver, plan, seconds)
-            one_batch = seconds < options.checkpoint_interval
-            wanted = _watch(query, driver, platform, feed, registry, topics, plan, one_batch)
-            query.stop()
-            if wanted is None:
-                return
-            if query.lastProgress:
-                seconds = options.checkpoint_interval
-            if wanted != plan:
-                baseline.unpersist()
-                plan, baseline = wanted, score_query.baseline_of(session, platform, feed, wanted)
+                driver.measured_by(Backlog(platform, feed, generation.begin, handover.overlap).measure)
+            plan = _watch(handover, driver, queries, topics)
+            handover.stop()
 
 
-def _start(results: DataFrame, platform: Platform, driver: Driver, plan: Plan, checkpoint_interval: int) -> StreamingQuery:
-    print(f"query started at {now()}, baseline version {plan.baseline_version}", flush=True)
-    query = (
-        results.writeStream.queryName(driver.name)
-        .format("kafka")
-        .options(**kafka.producer_options(platform))
-        .outputMode("update")
-        .option("checkpointLocation", driver.checkpoint)
-        .trigger(realTime=f"{checkpoint_interval} seconds")  # type: ignore[call-overload] # not in its overloads yet
-        .start()
-    )
-    driver.report(baseline_version=plan.baseline_version, query_started_at=now())
-    return query
-
-
-def _watch(
-    query: StreamingQuery,
-    driver: Driver,
-    platform: Platform,
-    feed: Feed,
-    registry: Registry,
-    topics: TopicsRead,
-    plan: Plan,
-    one_batch: bool,
-) -> Plan | None:
-    """Returns the plan to go on with: another one as soon as it is wanted, the same after a batch if `one_batch`; None when a
-    stop is asked for. Raises JobError when the query fails, or its topic was made anew."""
-    watches = 0
-    while not driver.wait(WATCH_SECONDS):
-        if not query.isActive:
+def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsRead) -> Plan | None:
+    """Returns the plan to begin anew with after a query failed; None when a stop is asked for. Raises JobError when beginning
+    anew does not help, or the topic was made anew."""
+    looked = time.monotonic()
+    while not driver.wait(HANDOVER_SECONDS if handover.next else WATCH_SECONDS):
+        if failed := handover.look(driver.health.get("lag_seconds", 0.0)):
             driver.report(state="swapping")
             topics.look()  # what then fails says less about the reason
-            return score_query.after_failure(query.exception(), registry, plan)
-        progress = query.lastProgress
-        state = "running" if _checkpoint(driver).has_begun else "starting"
-        driver.report(state=state, batch_id=progress and progress["batchId"])
-        if one_batch and progress:
-            driver.report(state="swapping")
-            return plan
-        watches += 1
-        seldom = watches % SELDOM == 0
-        if seldom:
+            return queries.plan_after_failure(failed.query.exception(), failed.plan)
+        driver.report(**_figures(handover.running), last_error=handover.failure)
+        if time.monotonic() - looked >= SELDOM:
             topics.look()
-        wanted = score_query.wanted(platform, feed, registry if seldom else None, plan)
-        if wanted != plan:
-            print(f"planning again: {score_query.difference(plan, wanted)}", flush=True)
-            driver.report(state="swapping")
-            return wanted
-        plan = wanted
+            looked = time.monotonic()
     driver.report(state="stopping")
     return None
 
 
-def _checkpoint(driver: Driver) -> Checkpoint:
-    return Checkpoint(driver.folder.checkpoint)
+def _figures(turn: Turn) -> dict:
+    """Of the query in force, for the heartbeat."""
+    return {
+        "state": "starting" if turn.live_at is None else "running",
+        "generation": turn.generation.number,
+        "baseline_version": turn.plan.baseline_version,
+    }
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from jobs.backends.topics import topic_now
 from jobs.errors import JobError
 from jobs.streams import topics_read
 from jobs.streams.checkpoint import Checkpoint
+from jobs.streams.generations import Generations
 from supervision.files import Locked, StreamFolder, locked
 
 Lost = Iterator[tuple[str, list[str]]]  # by reader, what it goes on without
@@ -46,7 +47,7 @@ def _options() -> argparse.Namespace:
 
 def _of_feed(platform: Platform, folder: StreamFolder, options: argparse.Namespace) -> Lost:
     feed: Feed = options.feed
-    yield "scoring", topics_read.of_feed(platform, feed, Checkpoint(folder.checkpoint)).skip_lost()
+    yield "scoring", topics_read.of_feed(platform, feed, Generations(folder.checkpoint, feed.topic)).skip_lost()
     yield "archive", offset_ledger.skip_lost(tables.history(platform, feed), topic_now(platform, feed.topic), options.run_id)
 
 

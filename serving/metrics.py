@@ -59,7 +59,10 @@ def _of_streams(found: list[Stream], now: dt.datetime) -> Iterator[Metric]:
     # The last heartbeat of a driver that is gone, or hangs, says nothing about the present.
     reported = {
         "baseline_version": ("Version of the baseline that it scores by; -1: none", lambda each: each.baseline_version),
-        "query_started_timestamp_seconds": ("When its query was planned", lambda each: _seconds(each.query_started_at)),
+        "query_started_timestamp_seconds": (
+            "Since when its dead letters are counted",
+            lambda each: _seconds(each.query_started_at),
+        ),
         "lag_records": ("Records of its topic that wait", lambda each: each.health.lag_records),
         "lag_seconds": ("How long the oldest of them has waited", lambda each: each.health.lag_seconds),
         "input_per_second": ("Records that come in, over ten seconds", lambda each: each.health.input_per_second),
@@ -70,7 +73,7 @@ def _of_streams(found: list[Stream], now: dt.datetime) -> Iterator[Metric]:
         for name, (meaning, value) in gauges.items():
             values = {(each.feed, each.stream): value(each) for each in streams_}
             yield _gauge(f"sundial_stream_{name}", meaning, ["feed", "stream"], values)
-    meaning = "Records dead-lettered since its query started"
+    meaning = "Records dead-lettered since its queries began"
     dead = CounterMetricFamily("sundial_stream_dead_letters", meaning, labels=["feed", "stream"])
     for each in reporting:
         if each.health.dead_letters is not None:

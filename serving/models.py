@@ -200,7 +200,7 @@ class StreamInfo(BaseModel):
     heartbeat_at: dt.datetime | None
     heartbeat_age_seconds: Annotated[float | None, Field(description="Seconds since the driver last reported.")]
     baseline_version: Version
-    batch_id: int | None
+    generation: int | None
     query_started_at: dt.datetime | None
     last_error: str | None
     spark_application: str | None

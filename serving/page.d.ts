@@ -136,7 +136,7 @@ export interface StreamInfo {
   heartbeat_at: string | null;
   heartbeat_age_seconds: number | null;
   baseline_version: number | null;
-  batch_id: number | null;
+  generation: number | null;
   query_started_at: string | null;
   last_error: string | null;
   spark_application: string | null;

@@ -37,7 +37,7 @@ class Stream:
     heartbeat_at: dt.datetime | None
     heartbeat_age_seconds: float | None
     baseline_version: int | None
-    batch_id: int | None
+    generation: int | None
     query_started_at: dt.datetime | None
     last_error: str | None
     spark_application: str | None
@@ -68,7 +68,7 @@ def _stream(found: StreamStatus, history: str) -> Stream:
         heartbeat_at=parse_time(heartbeat.get("at")),
         heartbeat_age_seconds=None if found.age is None else round(found.age, 1),
         baseline_version=heartbeat.get("baseline_version"),
-        batch_id=heartbeat.get("batch_id"),
+        generation=heartbeat.get("generation"),
         query_started_at=parse_time(heartbeat.get("query_started_at")),
         last_error=heartbeat.get("last_error"),
         spark_application=application,

@@ -146,8 +146,8 @@ def read_ranges(
         spark.read.format("kafka")
         .options(**_reader_options(platform))
         .option("subscribe", topic)
-        .option("startingOffsets", json.dumps({topic: {str(p): each.start for p, each in ranges.items()}}))
-        .option("endingOffsets", json.dumps({topic: {str(p): each.end for p, each in ranges.items()}}))
+        .option("startingOffsets", _offsets(topic, {p: each.start for p, each in ranges.items()}))
+        .option("endingOffsets", _offsets(topic, {p: each.end for p, each in ranges.items()}))
         .option("includeHeaders", headers)
         .load()
     )
@@ -157,12 +157,12 @@ def read_stream(
     spark: SparkSession,
     platform: Platform,
     topic: str,
-    begin: str,
+    begin: str | dict[int, int],
     most_per_batch: int | None = None,
     headers: bool = False,
 ) -> DataFrame:
-    """A topic, live; on its first start from `begin` on (`earliest` or `latest`), later from the checkpoint. With the column
-    `headers` where they are wanted.
+    """A topic, live; on its first start from `begin` on (`earliest`, `latest`, or an offset of each partition), later from the
+    checkpoint. With the column `headers` where they are wanted.
 
     most_per_batch: records that a micro-batch takes at most. A real-time query has no such thing.
     """
@@ -170,7 +170,7 @@ def read_stream(
         spark.readStream.format("kafka")
         .options(**_reader_options(platform))
         .option("subscribe", topic)
-        .option("startingOffsets", begin)
+        .option("startingOffsets", begin if isinstance(begin, str) else _offsets(topic, begin))
         .option("includeHeaders", headers)
         .option("kafka.max.poll.records", "5000")
     )
@@ -189,22 +189,28 @@ def read_whole(spark: SparkSession, platform: Platform, topic: str) -> DataFrame
     )
 
 
+def _offsets(topic: str, offsets: dict[int, int]) -> str:
+    """As Spark's Kafka source takes them."""
+    return json.dumps({topic: {str(partition): offset for partition, offset in offsets.items()}})
+
+
 def _reader_options(platform: Platform) -> dict[str, str]:
     """Options of the Kafka source: of transactions only what is committed, and records that are gone are an error."""
     committed = {"kafka.isolation.level": "read_committed", "failOnDataLoss": "true"}
     return platform.access.spark_options(platform.kafka) | committed
 
 
-def producer_options(platform: Platform, acks: str | int = "all") -> dict[str, str]:
+def producer_options(platform: Platform, acks: str | int = "all", linger: int = 0) -> dict[str, str]:
     """Options of the Kafka sink. No linger: a lone record leaves at once, and under load batches form by themselves.
 
     acks: brokers that confirm a record: all, 1 or 0. Fewer than all may lose it, and double or overtake what is sent again.
+    linger: milliseconds that a record may wait for others, for throughput.
     """
     return {
         **platform.access.spark_options(platform.kafka),
         "kafka.acks": str(acks),
         "kafka.enable.idempotence": "true" if acks == "all" else "false",
-        "kafka.linger.ms": "0",
+        "kafka.linger.ms": str(linger),
         "kafka.batch.size": "262144",
         "kafka.compression.type": "lz4",
     }

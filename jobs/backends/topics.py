@@ -19,6 +19,16 @@ class Topic:
     id: str
     ranges: dict[int, kafka.Range]
 
+    @property
+    def firsts(self) -> dict[int, int]:
+        """The first offset that each partition holds."""
+        return {partition: each.start for partition, each in self.ranges.items()}
+
+    @property
+    def ends(self) -> dict[int, int]:
+        """The offset that each partition's next record gets."""
+        return {partition: each.end for partition, each in self.ranges.items()}
+
 
 def topic_now(platform: Platform, name: str) -> Topic:
     """Raises JobError where the topic or the broker is missing."""

@@ -36,11 +36,6 @@ class Checkpoint:
         return self.folder / "state"
 
     @property
-    def has_begun(self) -> bool:
-        """Whether it is fixed where the query begins to read."""
-        return self._first_source.exists()
-
-    @property
     def has_batches(self) -> bool:
         """Whether a batch has been planned."""
         return bool(self._batches("offsets"))
@@ -49,12 +44,6 @@ class Checkpoint:
         """Where a planned batch ends: of each source the offsets."""
         lines = (self.folder / "offsets" / str(batch)).read_text().splitlines()[HEAD_OF_BATCH:]
         return [json.loads(line) for line in lines if line != NOTHING]
-
-    def begins(self, topic: str) -> dict[int, int] | None:
-        """The offsets, by partition, at which a query of one source begins when it starts; None while that is not fixed."""
-        planned = self._batches("offsets")
-        file = self.folder / "offsets" / str(max(planned)) if planned else self._first_source
-        return {int(partition): offset for partition, offset in _last_line(file)[topic].items()} if file.exists() else None
 
     def committed(self) -> int | None:
         """The sum of the offsets up to which the query's work is committed; None while it is not fixed where it begins."""
@@ -98,10 +87,6 @@ class Checkpoint:
     def note_topic_ids(self, ids: dict[str, str]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "topics.json").write_text(json.dumps(ids))
-
-    @property
-    def _first_source(self) -> Path:
-        return self.folder / "sources" / "0" / "0"
 
     def _batches(self, kind: str) -> list[int]:
         """Numbers of the batches that have a file of this kind; Spark names unfinished files otherwise."""

@@ -9,7 +9,7 @@ A query that leaves records out (`--services`) can't be measured so.
 import time
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from contracts.feeds import Feed
 from jobs.backends import kafka
@@ -68,41 +68,44 @@ class Behind:
 
 
 class Backlog:
-    """The backlog of one query, from just before its start. Not for threads to share."""
+    """The backlog of a feed's queries, from just before the first one starts at `begin`. Not for threads to share.
 
-    def __init__(self, platform: Platform, feed: Feed, checkpoint: Checkpoint):
+    overlap: whether two queries score the same readings now, and how many readings were scored by two before. While they do, what
+    goes out is more than what is done, so a lag is known only from there on where nothing goes out.
+    """
+
+    def __init__(self, platform: Platform, feed: Feed, begin: dict[int, int], overlap: Callable[[], tuple[bool, int]]):
         self._ends = kafka.Ends(platform, [feed.topic, feed.scored_topic, feed.dead_letter_topic])
-        self._platform, self._feed, self._checkpoint = platform, feed, checkpoint
-        self._first: int | None = None  # sum of the offsets at which the query begins
+        self._platform, self._feed, self._overlap = platform, feed, overlap
+        self._first = sum(begin.values())
         self._before = {topic: sum(offsets.values()) for topic, offsets in self._ends.now().items()}
         self._excess: deque[int] = deque(maxlen=STEADY)
+        self._of_others = 0  # dead letters
         self._behind = Behind()
         self._holes = 0  # offsets without a record, before those of _counted
-        self._counted: dict[int, int] = {}
-        self._counted_at = time.monotonic()
+        self._counted, self._counted_at = begin, time.monotonic()
 
     def measure(self) -> dict:
-        """See `Behind.measured`; empty while the query has not fixed where it begins. Raises JobError if the broker is silent."""
-        if self._first is None:
-            begins = self._checkpoint.begins(self._feed.topic)
-            if begins is None:
-                return {}
-            self._first, self._counted = sum(begins.values()), begins
-        ends = self._ends.now()
+        """See `Behind.measured`. Raises JobError if the broker is silent."""
+        (two, twice), ends = self._overlap(), self._ends.now()
         scored, dead = (
             sum(ends[topic].values()) - self._before[topic] for topic in (self._feed.scored_topic, self._feed.dead_letter_topic)
         )
         came = sum(ends[self._feed.topic].values()) - self._first - self._holes
-        if came <= scored + dead:
+        done = scored + dead - twice - self._of_others
+        if came <= done:
             self._counted, self._counted_at = ends[self._feed.topic], time.monotonic()
         elif time.monotonic() - self._counted_at >= COUNT_AFTER:
             came -= self._further_holes(ends[self._feed.topic])
-        self._excess.append(scored + dead - came)
-        if len(self._excess) == STEADY and (others := min(self._excess)) > 0:
-            self._before[self._feed.dead_letter_topic] += others
+        if two:
             self._excess.clear()
-            dead -= others
-        return self._behind.measured(time.monotonic(), came, scored + dead, dead)
+            done = min(done, came)
+        self._excess.append(done - came)
+        if len(self._excess) == STEADY and (others := min(self._excess)) > 0:
+            self._of_others += others
+            self._excess.clear()
+            done -= others
+        return self._behind.measured(time.monotonic(), came, done, max(dead - self._of_others, 0))
 
     def _further_holes(self, ends: dict[int, int]) -> int:
         """Ends of transactions, what they aborted and what compaction removed have offsets, but nobody gets a record: they are no

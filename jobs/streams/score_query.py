@@ -9,18 +9,21 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+from pyspark.sql.streaming import StreamingQuery
 
 from contracts import avro
 from contracts.feeds import Feed
-from jobs.backends import tables
+from jobs.backends import kafka, tables
 from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.formats import feed_records, wire
 from jobs.formats.wire import Writers
 from jobs.streams.driver import message_of
+from jobs.streams.generations import Generation
 from jobs.transforms import scoring
 
+CATCH_UP_LINGER = 5  # milliseconds
 BROADCAST_WHOLE = 4_000_000  # values (rows x slots): a larger baseline is cut to the day types around today
 
 
@@ -39,57 +42,93 @@ class Plan:
     table_version: int = field(compare=False)
 
 
-def planned(platform: Platform, feed: Feed, registry: Registry) -> Plan:
-    """What a query that starts now is planned with."""
-    records = {"scored": feed.scored_topic, "anomaly": feed.anomalies_topic}
-    log = tables.log_of_baseline(platform, feed)
-    return Plan(
-        baseline_version=log.version_in_force,
-        day_types=_day_types_near(feed),
-        writers=registry.writers(avro.subject(feed.topic)),
-        output_ids=tuple((record, registry.id_of(avro.subject(topic), avro.latest(record))) for record, topic in records.items()),
-        table_version=log.table_version,
-    )
+class Queries:
+    """Makes the queries that score a feed, one after the other. services: the only ones to be scored; empty for all."""
 
+    def __init__(self, session: SparkSession, platform: Platform, feed: Feed, registry: Registry, services: tuple[str, ...] = ()):
+        self.session = session
+        self._platform, self._feed, self._registry, self._services = platform, feed, registry, services
+        self._baselines: dict[tuple[int, frozenset[int]], DataFrame] = {}
 
-def wanted(platform: Platform, feed: Feed, registry: Registry | None, plan: Plan) -> Plan:
-    """The plan that should run now. Without a registry to ask, the writers' schemas stay as they are."""
-    writers = registry.renewed(plan.writers) if registry else plan.writers
-    found = replace(plan, day_types=_day_types_near(feed), writers=writers)
-    if tables.baseline(platform, feed).version() == plan.table_version:
-        return found
-    log = tables.log_of_baseline(platform, feed)
-    return replace(found, baseline_version=log.version_in_force, table_version=log.table_version)
+    def first_plan(self) -> Plan:
+        """What a driver's first query is planned with."""
+        records = {"scored": self._feed.scored_topic, "anomaly": self._feed.anomalies_topic}
+        ids = {record: self._registry.id_of(avro.subject(topic), avro.latest(record)) for record, topic in records.items()}
+        log = tables.log_of_baseline(self._platform, self._feed)
+        return Plan(
+            baseline_version=log.version_in_force,
+            day_types=_day_types_near(self._feed),
+            writers=self._registry.writers(avro.subject(self._feed.topic)),
+            output_ids=tuple(ids.items()),
+            table_version=log.table_version,
+        )
 
+    def plan_after(self, plan: Plan) -> Plan:
+        """What a query that starts now, after one with this plan, is planned with. Where the registry is silent, the writers'
+        schemas stay as they are."""
+        found = replace(plan, day_types=_day_types_near(self._feed), writers=self._registry.renewed(plan.writers))
+        if tables.baseline(self._platform, self._feed).version() == plan.table_version:
+            return found
+        log = tables.log_of_baseline(self._platform, self._feed)
+        return replace(found, baseline_version=log.version_in_force, table_version=log.table_version)
 
-def after_failure(error: StreamingQueryException | None, registry: Registry, plan: Plan) -> Plan:
-    """The plan to go on with after a record with an unknown schema id ended the query. Raises JobError for any other error."""
-    unknown = wire.unknown_schema(error)
-    if not unknown:
-        raise JobError(f"query failed: {message_of(error)}")
-    return replace(plan, writers=registry.learned(plan.writers, unknown[1]))
+    def plan_after_failure(self, error: StreamingQueryException | None, plan: Plan) -> Plan:
+        """The plan to go on with after a record with an unknown schema id ended the query. Raises JobError for another error."""
+        unknown = wire.unknown_schema(error)
+        if not unknown:
+            raise JobError(f"query failed: {message_of(error)}")
+        return replace(plan, writers=self._registry.learned(plan.writers, unknown[1]))
+
+    def start(self, generation: Generation, plan: Plan, seconds: float, behind: bool = False) -> StreamingQuery:
+        """A query from where the generation begins. seconds: length of its batches. behind: it has much to catch up with, so
+        throughput counts more than latency."""
+        records = kafka.read_stream(self.session, self._platform, self._feed.topic, generation.begin)
+        results = outputs(early_filter(records, self._services), self.baseline(plan), self._feed, plan)
+        return (
+            results.writeStream.queryName(f"{self._feed.name}.{generation.number}")
+            .format("kafka")
+            .options(**kafka.producer_options(self._platform, linger=CATCH_UP_LINGER if behind else 0))
+            .outputMode("update")
+            .option("checkpointLocation", str(generation.folder))
+            .trigger(realTime=f"{seconds:.0f} seconds")  # type: ignore[call-overload] # not in its overloads yet
+            .start()
+        )
+
+    def keep_only(self, plan: Plan) -> None:
+        """Free the memory of the baselines that no query with another plan than this one needs."""
+        for key in [each for each in self._baselines if each != _of_baseline(plan)]:
+            self._baselines.pop(key).unpersist()
+
+    def baseline(self, plan: Plan) -> DataFrame:
+        """The planned version of the baseline, only what scoring needs of it, in memory; without rows while none is in force.
+
+        It is read without Spark: a driver that has just begun needs several seconds to read Delta itself.
+        """
+        if found := self._baselines.get(_of_baseline(plan)):
+            return found
+        ddl = "ServiceName string, DayType int, Last4Avg array<double>, Spread array<double>, Growth double"
+        shape = cast(T.StructType, T.StructType.fromDDL(ddl))
+        if plan.baseline_version < 0:
+            return self.session.createDataFrame([], shape)
+        whole = tables.baseline(self._platform, self._feed).dataset(plan.table_version)
+        near = ds.field("DayType").isin(sorted(plan.day_types))
+        chosen = None if whole.count_rows() * self._feed.slots <= BROADCAST_WHOLE else near
+        made = self.session.createDataFrame(whole.to_table(columns=shape.names, filter=chosen), shape).cache()
+        self._baselines[_of_baseline(plan)] = made
+        return made
 
 
 def difference(plan: Plan, other: Plan) -> str:
-    """What the other plan changes, for the log."""
+    """What the other plan changes, for the log; empty if nothing."""
     if plan.baseline_version != other.baseline_version:
         return f"baseline {plan.baseline_version} -> {other.baseline_version}"
-    return "a new day" if plan.day_types != other.day_types else "the registry has other writers' schemas"
+    if plan.day_types != other.day_types:
+        return "a new day"
+    return "" if plan == other else "the registry has other writers' schemas"
 
 
-def baseline_of(session: SparkSession, platform: Platform, feed: Feed, plan: Plan) -> DataFrame:
-    """The planned version of the baseline, only what scoring needs of it, in memory; without rows while none is in force.
-
-    It is read without Spark: a driver that has just begun needs several seconds to read Delta itself.
-    """
-    ddl = "ServiceName string, DayType int, Last4Avg array<double>, Spread array<double>, Growth double"
-    shape = cast(T.StructType, T.StructType.fromDDL(ddl))
-    if plan.baseline_version < 0:
-        return session.createDataFrame([], shape)
-    whole = tables.baseline(platform, feed).dataset(plan.table_version)
-    near = ds.field("DayType").isin(sorted(plan.day_types))
-    chosen = None if whole.count_rows() * feed.slots <= BROADCAST_WHOLE else near
-    return session.createDataFrame(whole.to_table(columns=shape.names, filter=chosen), shape).cache()
+def _of_baseline(plan: Plan) -> tuple[int, frozenset[int]]:
+    return plan.baseline_version, plan.day_types
 
 
 def early_filter(records: DataFrame, services: tuple[str, ...]) -> DataFrame:

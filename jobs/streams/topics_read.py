@@ -1,31 +1,52 @@
 """The topics that a query reads: that it can go on where it was in them, and that they stay the same topics while it runs."""
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from contracts.feeds import Feed
 from contracts.queries import Query
 from jobs.backends import continuity
 from jobs.backends.continuity import Position
 from jobs.backends.settings import Platform
-from jobs.backends.topics import Topics, topic_now
+from jobs.backends.topics import Topic, Topics, topic_now
 from jobs.errors import JobError
 from jobs.streams.checkpoint import Checkpoint
+from jobs.streams.generations import Generations
+
+
+class Kept(Protocol):
+    """What is kept on disk of how far a reader has come."""
+
+    def position(self, topic: str) -> Position: ...
+
+    def note(self, topics: list[Topic]) -> None: ...
+
+    def go_on_at(self, topic: Topic, offsets: dict[int, int]) -> None: ...
 
 
 class TopicsRead:
-    """Of one query. remedy: what people are told to do if it can't go on. cores: that a query in real-time mode has, if known."""
+    """Of one reader. remedy: what people are told to do if it can't go on. cores: of a query in real-time mode, if known."""
 
-    def __init__(self, platform: Platform, names: Iterable[str], checkpoint: Checkpoint, remedy: str, cores: int | None = None):
-        self._platform, self._names, self._checkpoint = platform, sorted(set(names)), checkpoint
+    def __init__(self, platform: Platform, names: Iterable[str], kept: Kept, remedy: str, cores: int | None = None):
+        self._platform, self._names, self._kept = platform, sorted(set(names)), kept
         self._remedy, self._cores = remedy, cores
         self._topics = Topics(platform, self._names)
+        self._ids: dict[str, str] = {}
 
-    def begin(self) -> None:
-        """Before the query starts. Raises JobError where it can't read all that it has not read yet."""
+    def begin(self) -> list[Topic]:
+        """Before a query starts: the topics as they are now. Raises JobError where it can't read all that is not read yet."""
         now = [topic_now(self._platform, name) for name in self._names]
-        self._refuse([gap for topic in now for gap in continuity.gaps(topic, self._position(topic.name))])
-        self._checkpoint.note_topic_ids({topic.name: topic.id for topic in now})
+        self._refuse([gap for topic in now for gap in continuity.gaps(topic, self._kept.position(topic.name))])
+        self._kept.note(now)
+        self._ids = {topic.name: topic.id for topic in now}
         self.look()
+        return now
+
+    def same(self) -> list[Topic]:
+        """While a query runs: the topics as they are now. Raises JobError where one is not the topic of `begin` any more."""
+        now = [topic_now(self._platform, name) for name in self._names]
+        self._refuse_other({topic.name: topic.id for topic in now})
+        return now
 
     def look(self) -> None:
         """While the query runs. Raises JobError where a topic was deleted and made anew, as Spark would go on at the old offsets,
@@ -34,8 +55,7 @@ class TopicsRead:
             now = self._topics.described()
         except JobError:
             return
-        known = self._checkpoint.topic_ids
-        self._refuse([f"topic {name} was deleted and made anew" for name in self._names if now[name].id != known[name]])
+        self._refuse_other({name: topic.id for name, topic in now.items()})
         for name, topic in now.items():
             if self._cores and topic.partitions > self._cores:
                 enough = f"declare partitions: {topic.partitions} in schemas/feeds/{name}.yaml, then start the stream again"
@@ -46,26 +66,42 @@ class TopicsRead:
         """Have the query, which must not run, go on with what the topics hold. Returns what is lost; empty if nothing is."""
         lost = []
         for name in self._names:
-            topic, reached = topic_now(self._platform, name), self._position(name)
+            topic, reached = topic_now(self._platform, name), self._kept.position(name)
             if gaps := continuity.gaps(topic, reached):
-                self._checkpoint.go_on_at(name, continuity.after_gaps(topic, reached))
-                self._checkpoint.note_topic_ids(self._checkpoint.topic_ids | {name: topic.id})
+                self._kept.go_on_at(topic, continuity.after_gaps(topic, reached))
                 lost += gaps
         return lost
 
-    def _position(self, name: str) -> Position:
-        reached = self._checkpoint.reached() or {}
-        return Position(reached.get(name, {}), self._checkpoint.topic_ids.get(name, ""))
+    def _refuse_other(self, ids: dict[str, str]) -> None:
+        self._refuse([f"topic {name} was deleted and made anew" for name, id_ in ids.items() if id_ != self._ids[name]])
 
     def _refuse(self, lost: list[str]) -> None:
         if lost:
             raise JobError(f"{'; '.join(lost)}; {self._remedy}")
 
 
-def of_feed(platform: Platform, feed: Feed, checkpoint: Checkpoint, cores: int | None = None) -> TopicsRead:
-    return TopicsRead(platform, [feed.topic], checkpoint, continuity.remedy_of_feed(feed.name), cores)
+class KeptByQuery:
+    """In the checkpoint of a query that Spark goes on with by itself."""
+
+    def __init__(self, checkpoint: Checkpoint):
+        self._checkpoint = checkpoint
+
+    def position(self, topic: str) -> Position:
+        reached = self._checkpoint.reached() or {}
+        return Position(reached.get(topic, {}), self._checkpoint.topic_ids.get(topic, ""))
+
+    def note(self, topics: list[Topic]) -> None:
+        self._checkpoint.note_topic_ids({topic.name: topic.id for topic in topics})
+
+    def go_on_at(self, topic: Topic, offsets: dict[int, int]) -> None:
+        self._checkpoint.go_on_at(topic.name, offsets)
+        self._checkpoint.note_topic_ids(self._checkpoint.topic_ids | {topic.name: topic.id})
+
+
+def of_feed(platform: Platform, feed: Feed, generations: Generations, cores: int | None = None) -> TopicsRead:
+    return TopicsRead(platform, [feed.topic], generations, continuity.remedy_of_feed(feed.name), cores)
 
 
 def of_query(platform: Platform, query: Query, checkpoint: Checkpoint) -> TopicsRead:
     names = [each.topic for each in query.inputs.values()]
-    return TopicsRead(platform, names, checkpoint, continuity.remedy_of_application(query.application))
+    return TopicsRead(platform, names, KeptByQuery(checkpoint), continuity.remedy_of_application(query.application))

@@ -222,7 +222,7 @@ def test_the_state_comes_into_the_tasks_log_when_it_changes(streams, monkeypatch
     watch, lines = trigger(), []
     monkeypatch.setattr(watch.log, "info", lambda text, *values: lines.append(text % values))
     heartbeat = {"state": "running", "baseline_version": 3, "last_error": None}
-    for each in (heartbeat, heartbeat | {"batch_id": 7}, heartbeat | {"baseline_version": 4}):
+    for each in (heartbeat, heartbeat | {"generation": 7}, heartbeat | {"baseline_version": 4}):
         watch._log_state(each)
     assert lines == [
         "service-use.score: state running, baseline_version 3, last_error None",

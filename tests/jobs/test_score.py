@@ -78,7 +78,7 @@ class Scoring:
 
         with ThreadPoolExecutor(1) as beside:
             done = beside.submit(conduct)
-            self.run_job(score, self.platform, "--feed", self.feed.name, *options)
+            self.run_job(score, self.platform, "--feed", self.feed.name, "--checkpoint-interval", "10", *options)
             done.result()
 
     def send(self, service: str | bytes, at: dt.datetime | int, value: int, schema: str | None = None, **more) -> None:
@@ -177,9 +177,9 @@ def test_a_new_day_brings_the_baseline_of_the_day_after_it(scoring, baseline, mo
     def act() -> None:
         scoring.send("checkout", thursday, 1)
         scoring.awaits(("checkout", 1, 4, 0, None))
-        before = read_status(scoring.folder).heartbeat["query_started_at"]
+        before = read_status(scoring.folder).heartbeat["generation"]
         Clock.at = TUESDAY + dt.timedelta(seconds=10)
-        until("another query", lambda: read_status(scoring.folder).heartbeat["query_started_at"] != before, 120)
+        until("a query begun since then", lambda: read_status(scoring.folder).heartbeat["generation"] > before + 1, 120)
         scoring.send("checkout", thursday.replace(hour=1), 2)
         scoring.send("checkout", TUESDAY.replace(hour=9), 3)
         until("all", lambda: len(scoring.scored()) == 3)

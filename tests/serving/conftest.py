@@ -66,7 +66,7 @@ def drive(run_state, feed) -> Iterator[Callable[..., None]]:
                 "spark_application": "local-1",
             }
             stream.write_driver(driver)
-            heartbeat = {"state": "running", "baseline_version": 1, "batch_id": 7, "last_error": None}
+            heartbeat = {"state": "running", "baseline_version": 1, "generation": 7, "last_error": None}
             heartbeat |= {"at": started.isoformat(), "query_started_at": started.isoformat()}
             stream.write_heartbeat(heartbeat | beat)
 

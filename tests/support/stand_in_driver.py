@@ -50,7 +50,14 @@ def work(folder: StreamFolder, feed: str, stream: str, arguments: list[str]) -> 
     print("command line:", *arguments, flush=True)
     health = {"lag_records": 7, "stalled_seconds": 1.6} if behave == "stall" else {"lag_records": 0, "stalled_seconds": 0.0}
     state = "swapping" if behave == "swap" else "running"
-    beat = {"state": state, "health": health, "baseline_version": 3, "batch_id": 0, "query_started_at": now(), "last_error": None}
+    beat = {
+        "state": state,
+        "health": health,
+        "baseline_version": 3,
+        "generation": 1,
+        "query_started_at": now(),
+        "last_error": None,
+    }
     parent = os.getppid()
     while os.getppid() == parent and (behave == "deaf" or not folder.stop_requested()):
         if behave != "mute":

@@ -3,18 +3,6 @@
 from jobs.streams.checkpoint import Checkpoint
 
 
-def test_a_query_begins_at_its_last_logged_batch_or_else_at_the_source_s_first_offsets(tmp_path):
-    assert Checkpoint(tmp_path).begins("t") is None
-    (tmp_path / "sources" / "0").mkdir(parents=True)
-    (tmp_path / "sources" / "0" / "0").write_bytes(b'\0v1\n{"t":{"0":7,"1":5}}')
-    assert Checkpoint(tmp_path).begins("t") == {0: 7, 1: 5}
-    (tmp_path / "offsets").mkdir()
-    for batch in (2, 10):
-        (tmp_path / "offsets" / str(batch)).write_text(f'v1\n{{"conf":{{}}}}\n{{"t":{{"0":{batch},"1":100}}}}')
-    (tmp_path / "offsets" / ".11.tmp").write_text("v1")
-    assert Checkpoint(tmp_path).begins("t") == {0: 10, 1: 100}
-
-
 def test_a_topic_that_is_read_as_two_sources_counts_once(tmp_path):
     for name in ("offsets", "commits"):
         (tmp_path / name).mkdir()
@@ -27,7 +15,7 @@ def test_a_topic_that_is_read_as_two_sources_counts_once(tmp_path):
 
 def test_a_new_checkpoint_says_nothing(tmp_path):
     checkpoint = Checkpoint(tmp_path)
-    assert (checkpoint.has_begun, checkpoint.has_batches, checkpoint.committed()) == (False, False, None)
+    assert (checkpoint.has_batches, checkpoint.committed()) == (False, None)
 
 
 def test_work_is_committed_up_to_the_last_batch_that_has_a_commit_and_before_that_up_to_where_the_sources_begin(tmp_path):
@@ -35,7 +23,7 @@ def test_work_is_committed_up_to_the_last_batch_that_has_a_commit_and_before_tha
     for source, offsets in enumerate(('{"t":{"0":7}}', '{"u":{"0":2}}')):
         (tmp_path / "sources" / str(source)).mkdir(parents=True)
         (tmp_path / "sources" / str(source) / "0").write_bytes(b"\0v1\n" + offsets.encode())
-    assert (checkpoint.has_begun, checkpoint.has_batches, checkpoint.committed()) == (True, False, 9)
+    assert (checkpoint.has_batches, checkpoint.committed()) == (False, 9)
     for name in ("offsets", "commits"):
         (tmp_path / name).mkdir()
     for batch in (9, 10):

@@ -64,14 +64,16 @@ def produce(broker, topic: str, count: int) -> None:
     assert producer.flush(30) == 0
 
 
-def test_the_backlog_of_a_query_is_counted_from_where_it_begins(live_platform, broker, feed, tmp_path):
+def alone() -> tuple[bool, int]:
+    """No query hands over to another, and none has."""
+    return False, 0
+
+
+def test_the_backlog_of_a_query_is_counted_from_where_it_begins(live_platform, broker, feed):
     produce(broker, feed.topic, 10)
     produce(broker, feed.scored_topic, 4)  # of a query before
-    backlog = Backlog(live_platform, feed, Checkpoint(tmp_path))
-    assert backlog.measure() == {}, "nobody knows yet where the query begins"
-    (tmp_path / "sources" / "0").mkdir(parents=True)
-    partitions = {"0": 6, **{str(each): 0 for each in range(1, feed.partitions)}}
-    (tmp_path / "sources" / "0" / "0").write_bytes(b"\0v1\n" + json.dumps({feed.topic: partitions}).encode())
+    begin = {0: 6, **dict.fromkeys(range(1, feed.partitions), 0)}
+    backlog = Backlog(live_platform, feed, begin, alone)
     told = backlog.measure()
     assert (told["lag_records"], told["dead_letters"]) == (4, 0)
     produce(broker, feed.scored_topic, 2)
@@ -80,11 +82,8 @@ def test_the_backlog_of_a_query_is_counted_from_where_it_begins(live_platform, b
     assert (told["lag_records"], told["dead_letters"]) == (1, 1)
 
 
-def test_dead_letters_of_another_writer_hide_no_lag_for_long(live_platform, broker, feed, tmp_path):
-    (tmp_path / "sources" / "0").mkdir(parents=True)
-    partitions = dict.fromkeys(map(str, range(feed.partitions)), 0)
-    (tmp_path / "sources" / "0" / "0").write_bytes(b"\0v1\n" + json.dumps({feed.topic: partitions}).encode())
-    backlog = Backlog(live_platform, feed, Checkpoint(tmp_path))
+def test_dead_letters_of_another_writer_hide_no_lag_for_long(live_platform, broker, feed):
+    backlog = Backlog(live_platform, feed, dict.fromkeys(range(feed.partitions), 0), alone)
     produce(broker, feed.dead_letter_topic, 3)  # archive's
     for _ in range(STEADY - 1):
         assert backlog.measure()["dead_letters"] == 3
@@ -93,6 +92,24 @@ def test_dead_letters_of_another_writer_hide_no_lag_for_long(live_platform, brok
     produce(broker, feed.dead_letter_topic, 1)
     told = backlog.measure()
     assert (told["lag_records"], told["dead_letters"]) == (4, 1)
+
+
+def test_what_two_queries_have_scored_hides_no_lag_once_one_of_them_has_ended(live_platform, broker, feed):
+    overlap = [(False, 0)]
+    backlog = Backlog(live_platform, feed, dict.fromkeys(range(feed.partitions), 0), lambda: overlap[-1])
+    produce(broker, feed.topic, 10)
+    produce(broker, feed.scored_topic, 8)
+    assert backlog.measure()["lag_records"] == 2
+    overlap.append((True, 0))
+    produce(broker, feed.scored_topic, 2 + 6)
+    for _ in range(STEADY + 1):
+        assert backlog.measure()["lag_records"] == 0
+    overlap.append((False, 6))
+    assert backlog.measure()["lag_records"] == 0
+    produce(broker, feed.topic, 3)
+    produce(broker, feed.dead_letter_topic, 1)
+    found = backlog.measure()
+    assert (found["lag_records"], found["dead_letters"]) == (2, 1)
 
 
 def in_transaction(broker, topic: str, count: int, commit: bool) -> None:
@@ -105,11 +122,8 @@ def in_transaction(broker, topic: str, count: int, commit: bool) -> None:
     producer.commit_transaction(30) if commit else producer.abort_transaction(30)
 
 
-def test_ends_of_transactions_and_what_they_aborted_are_no_lag(live_platform, broker, feed, tmp_path, monkeypatch):
-    (tmp_path / "sources" / "0").mkdir(parents=True)
-    partitions = dict.fromkeys(map(str, range(feed.partitions)), 0)
-    (tmp_path / "sources" / "0" / "0").write_bytes(b"\0v1\n" + json.dumps({feed.topic: partitions}).encode())
-    backlog = Backlog(live_platform, feed, Checkpoint(tmp_path))
+def test_ends_of_transactions_and_what_they_aborted_are_no_lag(live_platform, broker, feed, monkeypatch):
+    backlog = Backlog(live_platform, feed, dict.fromkeys(range(feed.partitions), 0), alone)
     in_transaction(broker, feed.topic, 3, commit=True)
     in_transaction(broker, feed.topic, 2, commit=False)
     produce(broker, feed.scored_topic, 3)

@@ -1,5 +1,7 @@
 """The baseline that scoring holds: the planned version, whole or the day types around today."""
 
+from unittest.mock import MagicMock
+
 import deltalake
 import pyarrow as pa
 import pytest
@@ -28,7 +30,7 @@ def held(spark, lake_platform):
 
     def read(version: int) -> set[tuple]:
         plan = score_query.Plan(version, frozenset({1, 2, 3}), Writers("service-use-value", ()), (), table_version=version)
-        rows = score_query.baseline_of(spark, lake_platform, FEED, plan).collect()
+        rows = score_query.Queries(spark, lake_platform, FEED, MagicMock()).baseline(plan).collect()
         return {(row.ServiceName, row.DayType, *row.Last4Avg, *row.Spread, row.Growth) for row in rows}
 
     return read
@@ -80,18 +82,20 @@ def test_of_a_large_one_the_days_around_today_are_held(held, promoted, monkeypat
 
 
 def test_a_change_of_the_baseline_is_another_plan_and_upkeep_of_its_table_is_none(lake_platform, promoted):
+    registry = MagicMock(renewed=lambda writers: writers)
+    plan_after = score_query.Queries(MagicMock(), lake_platform, FEED, registry).plan_after
     plan = score_query.Plan(-1, score_query._day_types_near(FEED), Writers("service-use-value", ()), (), table_version=-1)
-    assert score_query.wanted(lake_platform, FEED, None, plan) == plan, "there is no baseline yet"
+    assert plan_after(plan) == plan, "there is no baseline yet"
     promoted(1.0)
-    first = score_query.wanted(lake_platform, FEED, None, plan)
+    first = plan_after(plan)
     assert (first.baseline_version, first.table_version) == (0, 0)
     assert score_query.difference(plan, first) == "baseline -1 -> 0"
     table = deltalake.DeltaTable(tables.baseline(lake_platform, FEED).path)
     table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
     table.alter.set_table_properties({"delta.logRetentionDuration": "interval 30 days"})
-    kept_up = score_query.wanted(lake_platform, FEED, None, first)
-    assert kept_up == first, "the running query is not planned again"
+    kept_up = plan_after(first)
+    assert (kept_up, score_query.difference(first, kept_up)) == (first, "")
     assert kept_up.table_version == table.version() > 0
     promoted(2.0)
-    second = score_query.wanted(lake_platform, FEED, None, kept_up)
+    second = plan_after(kept_up)
     assert second.baseline_version == second.table_version == table.version() + 1

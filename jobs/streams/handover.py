@@ -1,0 +1,169 @@
+"""Handover: the next query of a stream begins before the running one ends, so that no reading waits between them.
+
+Spark's real-time mode works in batches of a fixed length. Between two batches it commits, plans and broadcasts, and readings
+wait. So a query works on one batch only. Some seconds before that ends, the next query starts, with a checkpoint of its own, at
+the end of the topic at that moment. It plans and broadcasts while the first one goes on. As soon as the first one has committed
+its batch, and with it all that came before the next one's begin, it is stopped. What both have scored has the same keys.
+
+This is how a stream takes up a promoted baseline, a new version of the writers' schema and a new day.
+"""
+
+import time
+import traceback
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from jobs.backends import kafka
+from jobs.backends.kafka import Range
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
+from jobs.streams.driver import now
+from jobs.streams.generations import Generation, Generations, begin_of_next, has_reached
+from jobs.streams.score_query import Plan, Queries
+from jobs.streams.topics_read import TopicsRead
+
+FIRST_LEAD = 10.0  # seconds before the end of a driver's first batch; Spark has not loaded all of its classes by then
+MARGIN = 1.0  # seconds that a query gets beyond twice the time that the last one took to begin
+STUCK = 60.0  # seconds after which a batch that should have ended never will
+BEHIND = 20_000  # readings that wait, from which on throughput counts more than latency
+CATCH_UP = 15.0  # seconds of a batch that catches up: its offsets are committed early, should the driver die again
+COUNT_WITHIN = 5.0
+MOST_LAG = 1.0  # seconds
+
+
+@dataclass
+class Turn:
+    """One generation while its query runs. Times are of time.monotonic.
+
+    seconds: length of its batches. live_at: when its tasks were first seen to run, None
+    before. batches: how many it has committed. batch_at: since when it works on the next one, None before it is live.
+    """
+
+    generation: Generation
+    query: StreamingQuery
+    plan: Plan
+    seconds: float
+    started_at: float
+    live_at: float | None = None
+    batches: int = 0
+    batch_at: float | None = None
+
+    def look(self, session: SparkSession) -> None:
+        at = time.monotonic()
+        if self.live_at is None and _works(session, self.query, len(self.generation.begin)):
+            self.live_at = self.batch_at = at
+        progress = self.query.lastProgress
+        if progress and progress.batchId >= self.batches:
+            self.batches, self.batch_at = progress.batchId + 1, at
+
+    def ends_within(self, seconds: float) -> bool:
+        """Whether its batch is to end no later than so many seconds from now, which may be negative."""
+        return self.batch_at is not None and self.batch_at + self.seconds <= time.monotonic() + seconds
+
+
+class Handover:
+    """The queries of one stream, one after the other, until one fails or they are stopped.
+
+    running: the query in force. next: the one that is to take over, if there is one. failure: why the last try to hand over has
+    failed, None if it has not. seconds: length of a batch.
+    """
+
+    running: Turn
+
+    def __init__(self, platform: Platform, queries: Queries, generations: Generations, topics: TopicsRead, seconds: float):
+        self._platform, self._queries, self._generations, self._topics = platform, queries, generations, topics
+        self._seconds = seconds
+        self._lead = FIRST_LEAD
+        self._tried = -1  # the batch in which it was last tried to hand over
+        self._twice = 0
+        self.next: Turn | None = None
+        self.failure: str | None = None
+
+    def begin(self, plan: Plan) -> Generation:
+        """Start a query where all before is committed. A stream that is new begins at the end of its topic."""
+        topic = self._topics.begin()[0]
+        covered = self._generations.position(topic.name).offsets
+        generation = self._generations.begin_anew(topic.firsts | covered if covered else topic.ends, topic.id)
+        behind = sum(topic.ends.values()) - sum(generation.begin.values()) > BEHIND
+        self.running = self._start(generation, plan, min(self._seconds, CATCH_UP) if covered else self._seconds, behind)
+        return generation
+
+    def look(self, lag: float) -> Turn | None:
+        """To be called often: hands over where it is time to. Returns a turn whose query has failed, None while all is well.
+
+        lag: seconds by which the stream is behind its topic. A query that is behind goes on by itself: one that overtakes it
+        would score a correction before the reading that it corrects.
+        """
+        for turn in self._turns:
+            turn.look(self._queries.session)
+            if not turn.query.isActive:
+                return turn
+        if self.next:
+            self._finish_when_ready(self.running, self.next)
+        elif lag <= MOST_LAG and self._tried < self.running.batches and self.running.ends_within(self._lead):
+            self._tried = self.running.batches
+            self._begin_next()
+        return None
+
+    def overlap(self) -> tuple[bool, int]:
+        """Whether two queries score the same readings now, and how many readings were scored by two."""
+        return self.next is not None, self._twice
+
+    def stop(self) -> None:
+        for turn in self._turns:
+            turn.query.stop()
+
+    @property
+    def _turns(self) -> list[Turn]:
+        return [self.running, self.next] if self.next else [self.running]
+
+    def _begin_next(self) -> None:
+        """Whatever hinders it, the running query goes on."""
+        try:
+            topic = self._topics.same()[0]
+            begin = begin_of_next(topic.ends, topic.firsts, self.running.generation.begin)
+            plan = self._queries.plan_after(self.running.plan)
+            self.next = self._start(self._generations.new(begin, topic.id), plan, self._seconds)
+            self.failure = None
+        except Exception as error:  # of the broker, the registry, a table: what scores is not touched by it
+            traceback.print_exc()
+            self.failure = f"no handover: {type(error).__name__}: {error}"
+
+    def _finish_when_ready(self, running: Turn, following: Turn) -> None:
+        if running.ends_within(-STUCK):
+            raise JobError(f"generation {running.generation.number} has not ended its batch {STUCK:.0f} s after its time")
+        if following.live_at is None or not self._has_reached(running, following):
+            return
+        running.query.stop()
+        reached, begin = running.generation.stretch.reached, following.generation.begin
+        self._generations.remove(running.generation)
+        self._lead = 2 * (following.live_at - following.started_at) + MARGIN
+        self.running, self._tried = following, -1
+        self._twice, self.next = self._twice + max(sum(reached.values()) - sum(begin.values()), 0), None
+        self._queries.keep_only(following.plan)
+
+    def _has_reached(self, running: Turn, following: Turn) -> bool:
+        """Whether it has committed all that came before the begin of the next one. Ends of transactions and aborted records are
+        no records: they may be left where a batch has ended since then."""
+        reached, begin = running.generation.stretch.reached, following.generation.begin
+        if has_reached(reached, begin):
+            return True
+        if not running.batches or running.batch_at <= following.started_at:
+            return False
+        left = {p: Range(offset, begin[p]) for p, offset in reached.items() if offset < begin[p]}
+        return not kafka.count(self._platform, self._generations.topic, left, COUNT_WITHIN)
+
+    def _start(self, generation: Generation, plan: Plan, seconds: float, behind: bool = False) -> Turn:
+        query = self._queries.start(generation, plan, seconds, behind)
+        print(f"query {generation.number} started at {now()}, baseline version {plan.baseline_version}", flush=True)
+        return Turn(generation, query, plan, seconds, time.monotonic())
+
+
+def _works(session: SparkSession, query: StreamingQuery, partitions: int) -> bool:
+    """Whether a task of the query is at work on each partition."""
+    tracker = session.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(str(query.runId))]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    return any(stage and stage.numTasks == stage.numActiveTasks == partitions for stage in stages)
