@@ -120,16 +120,16 @@ class Generations:
     def begin_anew(self, begin: Offsets, topic_id: str) -> Generation:
         """A generation that goes on alone from there; all earlier ones go."""
         made = self.new(begin, topic_id)
-        for each in self.all():
-            if each != made:
-                self.remove(each)
-        for leftover in self._folder.glob(".*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        self.keep_only(made)
         return made
 
-    def remove(self, generation: Generation) -> None:
-        """Its query must not run. It is gone at once, so that no half of a checkpoint is ever read."""
-        shutil.rmtree(generation.folder.rename(self._folder / f".{generation.number}-gone"), ignore_errors=True)
+    def keep_only(self, generation: Generation) -> None:
+        """All others go. Their queries must not run. Each is gone at once, so that nobody reads the half of a checkpoint."""
+        for each in self.all():
+            if each != generation:
+                each.folder.rename(self._folder / f".{each.number}")
+        for leftover in self._folder.glob(".*"):
+            shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _by_partition(offsets: dict[str, int]) -> Offsets:

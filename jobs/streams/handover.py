@@ -21,7 +21,7 @@ from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.streams.driver import now
 from jobs.streams.generations import Generation, Generations, begin_of_next, has_reached
-from jobs.streams.score_query import Plan, Queries
+from jobs.streams.score_query import Plan, Queries, difference
 from jobs.streams.topics_read import TopicsRead
 
 FIRST_LEAD = 10.0  # seconds before the end of a driver's first batch; Spark has not loaded all of its classes by then
@@ -134,15 +134,20 @@ class Handover:
     def _finish_when_ready(self, running: Turn, following: Turn) -> None:
         if running.ends_within(-STUCK):
             raise JobError(f"generation {running.generation.number} has not ended its batch {STUCK:.0f} s after its time")
-        if following.live_at is None or not self._has_reached(running, following):
-            return
+        if following.live_at is not None and self._has_reached(running, following):
+            self._take_over(running, following, following.live_at - following.started_at)
+
+    def _take_over(self, running: Turn, following: Turn, took: float) -> None:
+        """took: seconds that the following query needed to begin."""
         running.query.stop()
         reached, begin = running.generation.stretch.reached, following.generation.begin
-        self._generations.remove(running.generation)
-        self._lead = 2 * (following.live_at - following.started_at) + MARGIN
+        self._generations.keep_only(following.generation)
+        self._lead = 2 * took + MARGIN
         self.running, self._tried = following, -1
         self._twice, self.next = self._twice + max(sum(reached.values()) - sum(begin.values()), 0), None
         self._queries.keep_only(following.plan)
+        if changed := difference(running.plan, following.plan):
+            print(f"query {following.generation.number} has taken over: {changed}", flush=True)
 
     def _has_reached(self, running: Turn, following: Turn) -> bool:
         """Whether it has committed all that came before the begin of the next one. Ends of transactions and aborted records are

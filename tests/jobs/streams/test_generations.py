@@ -116,7 +116,7 @@ def test_generations_on_disk_are_there_as_a_whole_or_not_at_all(tmp_path):
     committed(first.folder, 8)
     committed(second.folder, 12)
     assert generations.position("calls") == Position({0: 12}, "id-1")
-    generations.remove(first)
+    generations.keep_only(second)
     assert [each.number for each in generations.all()] == [2]
     (tmp_path / ".4").mkdir()  # of a driver that was killed while it made it
     third = generations.begin_anew({0: 2}, "id-2")
