@@ -15,7 +15,7 @@ class Intake:
         self._memory, self._decoder = memory, decoder
 
     def take(self, feed: Feed, record: str, key: bytes | None, value: bytes | None) -> Event | None:
-        """The event of a record of the feed; None: it deletes another. `record`: "scored" or "anomaly".
+        """The event of a record of the feed; None: it deletes another, or a newer one is known. `record`: "scored" or "anomaly".
 
         Raises Undecodable, or RegistryUnavailable before anything was taken.
         """
@@ -26,13 +26,13 @@ class Intake:
         _check(row)
         return self._keep(feed, record, row)
 
-    def _keep(self, feed: Feed, record: str, row: dict) -> Event:
+    def _keep(self, feed: Feed, record: str, row: dict) -> Event | None:
         at, service = round(row["Timestamp"].timestamp() * 1000), row["ServiceName"]
         common = (at, row["Value"], row["Expected"], row["Spread"], row["PredictedPct"])
         if record == "scored":
             reading = Reading(*common, row["Anomalous"], row["BaselineVersion"])
-            self._memory.put_reading(feed.name, service, reading)
-            return Event(SCORED, feed.name, service, reading)
+            stays = self._memory.put_reading(feed.name, service, reading)
+            return Event(SCORED, feed.name, service, reading) if stays else None
         anomaly = Anomaly(service, *common, row["BaselineVersion"])
         self._memory.put_anomaly(feed.name, anomaly)
         return Event(ANOMALY, feed.name, service, anomaly)

@@ -38,14 +38,16 @@ class Anomaly:
 
 
 class Series:
-    """The newest readings of one service in time order, as columns. Of two for one time the later put stays."""
+    """The newest readings of one service in time order, as columns. Of two for one time the later put stays, unless the other one
+    was scored by a newer baseline: while one query hands over to the next, both score."""
 
     def __init__(self, capacity: int):
         self._capacity = capacity
         self.times = array("q")
         self._columns: tuple[array, ...] = tuple(array(code) for code in "qdddbq")
 
-    def put(self, reading: Reading) -> None:
+    def put(self, reading: Reading) -> bool:
+        """Whether it stays."""
         row = (
             reading.value,
             _packed(reading.expected),
@@ -56,14 +58,17 @@ class Series:
         )
         at = bisect.bisect_left(self.times, reading.at)
         if at < len(self.times) and self.times[at] == reading.at:
+            if reading.baseline_version < self._columns[-1][at]:
+                return False
             for column, cell in zip(self._columns, row, strict=True):
                 column[at] = cell
-            return
+            return True
         self.times.insert(at, reading.at)
         for column, cell in zip(self._columns, row, strict=True):
             column.insert(at, cell)
         if len(self.times) > self._capacity:
             self._delete(0)
+        return True
 
     def forget(self, at: int) -> None:
         index = bisect.bisect_left(self.times, at)
@@ -156,25 +161,31 @@ class Memory:
                 heard = [*held.others, *(name for name in held.series if name not in held.others)]
                 held.others = {name: None for name in heard if name not in services}
 
-    def put_reading(self, feed: str, service: str, reading: Reading) -> None:
-        """Keeps the reading. Where the feed has as many services as are kept, one that the baseline does not know makes room: the
-        one not heard of for longest. Where the baseline knows them all, the reading is turned away."""
+    def put_reading(self, feed: str, service: str, reading: Reading) -> bool:
+        """Keeps the reading, unless a newer baseline has scored it: then false.
+
+        Where the feed has as many services as are kept, one that the baseline does not know makes room: the one not heard of for
+        longest. Where the baseline knows them all, the reading is turned away.
+        """
         with self._lock:
             held = self._feeds[feed]
             if service not in held.series:
                 if len(held.series) >= self._services_per_feed and not held.make_room(service):
-                    return
+                    return True
                 held.series[service] = Series(self._capacity)
             if service not in held.baseline:
                 held.others.pop(service, None)
                 held.others[service] = None
-            held.series[service].put(reading)
+            return held.series[service].put(reading)
 
     def put_anomaly(self, feed: str, anomaly: Anomaly) -> None:
         with self._lock:
             held, key = self._feeds[feed], (anomaly.at, anomaly.service)
-            if key not in held.anomalies:
+            known = held.anomalies.get(key)
+            if known is None:
                 heapq.heappush(held.order, key)
+            elif anomaly.baseline_version < known.baseline_version:
+                return
             held.anomalies[key] = anomaly
             while len(held.order) > self._anomalies_per_feed:
                 held.anomalies.pop(heapq.heappop(held.order), None)
@@ -210,7 +221,7 @@ class Memory:
             return max((series.times[-1] for series in self._of(feed).series.values() if series.times), default=None)
 
     def anomalies(self, feed: str, limit: int, service: str | None = None) -> list[Anomaly]:
-        """Newest first. An anomaly whose reading was since corrected to a normal one is left out."""
+        """Newest first. Left out are those whose reading was corrected to a normal one since, or is one by a newer baseline."""
         with self._lock:
             held = sorted(self._of(feed).anomalies.values(), key=lambda each: (-each.at, each.service))
             wanted = (each for each in held if service in (None, each.service) and not self._corrected(feed, each))
@@ -219,7 +230,9 @@ class Memory:
     def _corrected(self, feed: str, anomaly: Anomaly) -> bool:
         series = self._of(feed).series.get(anomaly.service)
         reading = series.at(anomaly.at) if series else None
-        return reading is not None and not reading.anomalous and reading.value != anomaly.value
+        if reading is None or reading.anomalous:
+            return False
+        return reading.value != anomaly.value or reading.baseline_version > anomaly.baseline_version
 
     def _of(self, feed: str) -> _Held:
         """To be looked at. Looking makes no feed known."""

@@ -9,12 +9,12 @@ def memory(readings=100, services=10, anomalies=5) -> Memory:
     return Memory(readings, services, anomalies)
 
 
-def reading(at: int, value: int = 10, anomalous: bool = False, expected: float | None = 10.0) -> Reading:
-    return Reading(at, value, expected, None, None if expected is None else 100 * value / expected, anomalous, 1)
+def reading(at: int, value: int = 10, anomalous: bool = False, expected: float | None = 10.0, version: int = 1) -> Reading:
+    return Reading(at, value, expected, None, None if expected is None else 100 * value / expected, anomalous, version)
 
 
-def flag(service: str, at: int, value: int = 90) -> Anomaly:
-    return Anomaly(service, at, value, 10.0, 1.0, 900.0, 1)
+def flag(service: str, at: int, value: int = 90, version: int = 1) -> Anomaly:
+    return Anomaly(service, at, value, 10.0, 1.0, 900.0, version)
 
 
 def test_readings_come_out_as_they_went_in_ordered_by_time(feed):
@@ -111,6 +111,21 @@ def test_an_anomaly_whose_reading_was_corrected_is_left_out(feed):
     assert [each.at for each in held.anomalies(feed.name, 10)] == [2, 1]
     held.put_reading(feed.name, "a", reading(1, value=10))
     assert [each.at for each in held.anomalies(feed.name, 10)] == [2]
+
+
+def test_of_two_baselines_that_scored_a_reading_the_newer_one_counts(feed):
+    """While one query hands over to the next, both score, and either may be the last to do so."""
+    held = memory()
+    assert held.put_reading(feed.name, "a", reading(1, value=90, version=2))
+    held.put_anomaly(feed.name, flag("a", 1, version=1))
+    assert not held.put_reading(feed.name, "a", reading(1, value=90, anomalous=True, version=1))
+    assert (held.readings(feed.name, "a", 0), held.anomalies(feed.name, 10)) == ([reading(1, value=90, version=2)], [])
+    held.put_anomaly(feed.name, flag("b", 1, version=2))
+    held.put_anomaly(feed.name, flag("b", 1, value=91, version=1))
+    assert held.anomalies(feed.name, 10) == [flag("b", 1, version=2)]
+    assert held.put_reading(feed.name, "a", reading(1, value=7, version=2)), "a correction"
+    assert held.put_reading(feed.name, "a", reading(1, value=8, version=3))
+    assert held.readings(feed.name, "a", 0) == [reading(1, value=8, version=3)]
 
 
 def test_deleted_records_are_forgotten(feed):
