@@ -113,7 +113,8 @@ class Queries:
         whole = tables.baseline(self._platform, self._feed).dataset(plan.table_version)
         near = ds.field("DayType").isin(sorted(plan.day_types))
         chosen = None if whole.count_rows() * self._feed.slots <= BROADCAST_WHOLE else near
-        made = self.session.createDataFrame(whole.to_table(columns=shape.names, filter=chosen), shape).cache()
+        # Not merely cached: of a frame that was made from local data, each task carries its part of the data with it.
+        made = self.session.createDataFrame(whole.to_table(columns=shape.names, filter=chosen), shape).localCheckpoint()
         self._baselines[_of_baseline(plan)] = made
         return made
 
