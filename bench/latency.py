@@ -1,10 +1,11 @@
 """Latency from producing a reading to consuming its anomaly, and the rate at which 2,000,000 waiting readings are scored.
 
-Systems: `floor` (produce and consume on the same broker, nothing between), `sundial` (jobs/score.py in real-time mode) and
+Systems: `floor` (produce and consume on the same broker, nothing between), `sundial` (jobs/score.py in real-time mode, handing over each minute, with one promotion in the middle) and
 `microbatch` (the same transform in micro-batch mode). Avro in and out, baseline of 200 services x 7 day types x 8,640 slots.
 """
 
 import argparse
+import contextlib
 import datetime as dt
 import re
 import threading
@@ -15,7 +16,19 @@ from pathlib import Path
 import numpy as np
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bench.platform import REPO, SERVICES, cores, driver, figure, heartbeat, platform, promote_large_baseline, say, wait_for
+from bench.platform import (
+    REPO,
+    SERVICES,
+    cores,
+    driver,
+    figure,
+    heartbeat,
+    platform,
+    promote_again,
+    promote_large_baseline,
+    say,
+    wait_for,
+)
 from contracts.feeds import Feed, load_feed
 from jobs.streams.checkpoint import Checkpoint
 from sources.producer import encoder
@@ -82,14 +95,18 @@ class Stopwatch:
         return self.samples
 
 
-def measure(instance: Instance, feed: Feed, topic: str, per_second: float, seconds: float) -> np.ndarray:
-    """(sent at, latency) of each reading that was sent after the warm-up, as two columns in seconds."""
+def measure(
+    instance: Instance, feed: Feed, topic: str, per_second: float, seconds: float, halfway: Callable[[], None] = lambda: None
+) -> np.ndarray:
+    """Latencies in milliseconds of the readings that were sent after the warm-up. `halfway` is called in the middle of them."""
     watch = Stopwatch(instance, feed, topic)
     watch.run(per_second, WARM_UP)
     begin = time.perf_counter()
-    watch.run(per_second, seconds)
+    watch.run(per_second, seconds / 2)
+    halfway()
+    watch.run(per_second, seconds / 2)
     samples = np.array(watch.finish())
-    return samples[samples[:, 0] >= begin]
+    return samples[samples[:, 0] >= begin, 1] * 1000
 
 
 def preload(instance: Instance, feed: Feed) -> None:
@@ -108,7 +125,7 @@ def preload(instance: Instance, feed: Feed) -> None:
 
 
 class Drain:
-    """How long a system takes from its first to its last output, or from the start of its query where it tells that."""
+    """When a system's outputs were there."""
 
     def __init__(self, instance: Instance, feed: Feed, topic: str):
         options = {
@@ -124,30 +141,34 @@ class Drain:
     def _ends(self) -> list[int]:
         return [self._consumer.get_watermark_offsets(part, timeout=10)[1] for part in self._parts]
 
-    def wait(self) -> float:
-        """Epoch seconds at which the last of the outputs was sent."""
-        wait_for("the outputs", lambda: sum(self._ends()) - sum(self.before) >= DRAINED, 300)
-        lasts = [TopicPartition(each.topic, each.partition, end - 1) for each, end in zip(self._parts, self._ends(), strict=True)]
-        self._consumer.assign(lasts)
-        messages = self._consumer.consume(len(lasts), timeout=20)
+    def wait(self) -> tuple[float, float]:
+        """Epoch seconds at which a quarter of the outputs was there, and all of them."""
+        quarter, deadline = 0.0, time.time() + 300
+        while (out := sum(self._ends()) - sum(self.before)) < DRAINED:
+            quarter = quarter or (time.time() if out >= DRAINED / 4 else 0.0)
+            if time.time() > deadline:
+                raise TimeoutError(f"{out:,} of {DRAINED:,} outputs came within 300 s")
+            time.sleep(0.02)
+        end = time.time()
         self._consumer.close()
-        return max(message.timestamp()[1] for message in messages) / 1000
+        return quarter, end
 
 
-def drain_floor(instance: Instance, feed: Feed) -> float:
-    """Readings a second that a plain consumer takes from the topic."""
+def drain_floor(instance: Instance, feed: Feed) -> tuple[float, float]:
+    """Readings a second that a plain consumer takes from the topic: of all, and of those after the first quarter."""
     options = {"bootstrap.servers": instance.kafka, "group.id": "floor", "fetch.queue.backoff.ms": 5, "enable.auto.commit": False}
     consumer = Consumer(options)
     parts = [TopicPartition(feed.topic, each) for each in range(feed.partitions)]
     ends = [consumer.get_watermark_offsets(part, timeout=10)[1] for part in parts]
     total = sum(ends)
     consumer.assign([TopicPartition(part.topic, part.partition, 0) for part in parts])
-    begin, taken = time.perf_counter(), 0
+    begin, quarter, taken = time.perf_counter(), 0.0, 0
     while taken < total:
         taken += len(consumer.consume(min(10_000, total - taken), timeout=1))  # for more than is left it would wait
-    elapsed = time.perf_counter() - begin
+        quarter = quarter or (time.perf_counter() if taken >= total / 4 else 0.0)
+    end = time.perf_counter()
     consumer.close()
-    return taken / elapsed
+    return total / (end - begin), total * 0.75 / (end - quarter)
 
 
 def running(instance: Instance, feed: Feed, system: str) -> Callable[[], bool]:
@@ -157,48 +178,43 @@ def running(instance: Instance, feed: Feed, system: str) -> Callable[[], bool]:
     return lambda: Checkpoint(instance.streams / f"{feed.name}.microbatch").reached() is not None
 
 
-def run_latency(system: str, seconds: float, results: dict) -> None:
-    """p50 and p99 at 20/s and 1,000/s; at 1,000/s the run is long enough to hold a batch boundary."""
+def run_latency(system: str, seconds: float, long: float, results: dict) -> None:
+    """Quantiles at 20/s for `seconds` and at 1,000/s for `long` seconds, in the middle of which a baseline is promoted."""
     feed = load_feed("service-use")
     with platform() as instance:
         promote_large_baseline(instance, feed)
-        if system == "floor":
-            low, high, stall = (
-                measure(instance, feed, feed.topic, 20, seconds),
-                measure(instance, feed, feed.topic, 1000, seconds),
-                None,
-            )
-        else:
-            with driver(instance, PROGRAMS[system], "--feed", feed.name):
+        topic = feed.topic if system == "floor" else feed.anomalies_topic
+        with contextlib.nullcontext() if system == "floor" else driver(instance, PROGRAMS[system], "--feed", feed.name):
+            if system != "floor":
                 wait_for("the query", running(instance, feed, system))
-                low = measure(instance, feed, feed.anomalies_topic, 20, seconds)
-                high = measure(instance, feed, feed.anomalies_topic, 1000, max(seconds, 150.0 if system == "sundial" else 0))
-            stall = high[:, 1].max()
-    for rate, samples in ((20, low), (1000, high)):
-        for name, quantile in (("p50", 50), ("p95", 95), ("p99", 99)):
-            results.setdefault((system, f"{name}_ms_{rate}", "ms"), []).append(np.percentile(samples[:, 1], quantile) * 1000)
-    results.setdefault((system, "p999_ms_1000", "ms"), []).append(np.percentile(high[:, 1], 99.9) * 1000)
-    if system == "sundial":
-        results.setdefault((system, "boundary_stall_ms", "ms"), []).append(stall * 1000)
+            low = measure(instance, feed, topic, 20, seconds)
+            promote = (lambda: promote_again(instance, feed)) if system == "sundial" else (lambda: None)
+            high = measure(instance, feed, topic, 1000, long, promote)
+    for rate, latencies in ((20, low), (1000, high)):
+        for name, quantile in (("p50", 50), ("p95", 95), ("p99", 99), ("p999", 99.9), ("worst", 100)):
+            results.setdefault((system, f"{name}_ms_{rate}", "ms"), []).append(float(np.percentile(latencies, quantile)))
 
 
 def run_drain(system: str, results: dict) -> None:
+    """From the query's start, its first broadcast included, and steady: of the last three quarters of the readings."""
     feed = load_feed("service-use")
     with platform() as instance:
         promote_large_baseline(instance, feed)
         if system == "floor":
             preload(instance, feed)
-            results.setdefault((system, "drain_per_s", "events/s"), []).append(drain_floor(instance, feed))
-            return
-        arguments = (instance, PROGRAMS[system], "--feed", feed.name)
-        with driver(*arguments):  # once, so that it begins before the first of the readings
-            wait_for("the query", running(instance, feed, system))
-        preload(instance, feed)
-        drain = Drain(instance, feed, feed.scored_topic)
-        with driver(*arguments):
-            begin = _query_start(instance, feed, system)
-            elapsed = drain.wait() - begin()
-        results.setdefault((system, "drain_per_s", "events/s"), []).append(DRAINED / elapsed)
+            whole, steady = drain_floor(instance, feed)
+        else:
+            arguments = (instance, PROGRAMS[system], "--feed", feed.name)
+            with driver(*arguments):  # once, so that it begins before the first of the readings
+                wait_for("the query", running(instance, feed, system))
+            preload(instance, feed)
+            drain = Drain(instance, feed, feed.scored_topic)
+            with driver(*arguments):
+                begin = _query_start(instance, feed, system)
+                quarter, end = drain.wait()
+                whole, steady = DRAINED / (end - begin()), DRAINED * 0.75 / (end - quarter)
+    results.setdefault((system, "drain_per_s", "events/s"), []).append(whole)
+    results.setdefault((system, "drain_steady_per_s", "events/s"), []).append(steady)
 
 
 def _query_start(instance: Instance, feed: Feed, system: str) -> Callable[[], float]:
@@ -217,7 +233,8 @@ def _starts(log: Path) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=3, help="runs of each system, in turn (default 3)")
-    parser.add_argument("--seconds", type=float, default=30, help="measured seconds at each rate (default 30)")
+    parser.add_argument("--seconds", type=float, default=30, help="measured seconds at 20/s (default 30)")
+    parser.add_argument("--long", type=float, default=180, help="measured seconds at 1,000/s (default 180: three handovers)")
     parser.add_argument("--systems", default="floor,sundial,microbatch")
     parser.add_argument("--only", choices=["latency", "drain"], help="one of the two parts")
     options = parser.parse_args()
@@ -227,7 +244,7 @@ def main() -> None:
         for system in options.systems.split(","):
             say(f"run {turn + 1} of {options.repeat}: {system}")
             if options.only != "drain":
-                run_latency(system, options.seconds, results)
+                run_latency(system, options.seconds, options.long, results)
             if options.only != "latency":
                 run_drain(system, results)
     for (system, metric, unit), values in sorted(results.items()):
