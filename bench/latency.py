@@ -1,6 +1,6 @@
 """Latency from producing a reading to consuming its anomaly, and the rate at which 2,000,000 waiting readings are scored.
 
-Systems: `floor` (produce and consume on the same broker, nothing between), `sundial` (jobs/score.py in real-time mode, which hands
+Systems: `floor` (produce and consume on the same broker, nothing between), `sundial` (jobs/score.py in real-time mode, handing
 over each minute; in the middle a baseline is promoted) and `microbatch` (the same transform in micro-batch mode). Avro in and
 out, baseline of 200 services x 7 day types x 8,640 slots.
 """
