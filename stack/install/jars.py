@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from stack.errors import StackError
@@ -26,17 +27,24 @@ def ivy(venv: Path) -> Path:
 
 
 def resolve(root: Path, venv: Path, target: Path, say: Callable[[str], None], configurations: Iterable[str]) -> None:
-    """Fetch the jars of ivy.xml into `target`, saying each download. Raises StackError naming what could not be had."""
+    """Fetch the jars of ivy.xml into `target`, saying each download. Raises StackError naming what could not be had.
+
+    Ivy fetches one file after the other, and waiting is most of it: so one Ivy runs for each configuration. They share its cache.
+    """
     command = [
-        str(java.binary()),
-        "-jar",
-        str(ivy(venv)),
-        "-settings",
-        str(root / "ivysettings.xml"),
-        "-ivy",
-        str(root / "ivy.xml"),
+        *(str(java.binary()), "-jar", str(ivy(venv)), "-settings", str(root / "ivysettings.xml"), "-ivy", str(root / "ivy.xml")),
+        *("-types", "jar", "distribution", "bundle", "-retrieve", f"{target}/{PATTERN}", "-confs"),
     ]
-    command += ["-confs", *configurations, "-types", "jar", "distribution", "bundle", "-retrieve", f"{target}/{PATTERN}"]
+    with ThreadPoolExecutor() as pool:
+        reports = list(pool.map(lambda name: _run([*command, name], root, say), configurations))
+    if failed := [line for report in reports for line in report]:
+        raise StackError(
+            missing(failed), remedy="is the network there? Then run the same command again: what was fetched is kept"
+        )
+
+
+def _run(command: list[str], root: Path, say: Callable[[str], None]) -> list[str]:
+    """Ivy's report if it failed, else nothing."""
     report: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=root) as process:
         for line in process.stdout:
@@ -44,10 +52,7 @@ def resolve(root: Path, venv: Path, target: Path, say: Callable[[str], None], co
             # [SUCCESSFUL ] org.apache.kafka#kafka-clients;4.2.1!kafka-clients.jar (1234ms)
             if done := re.search(r"\[SUCCESSFUL \] \S+?#(\S+?)!\S+ \((\d+)ms\)", line):
                 say(f"{done[1].replace(';', ' ')} ({int(done[2]) / 1000:.1f} s)")
-    if process.returncode:
-        raise StackError(
-            missing(report), remedy="is the network there? Then run the same command again: what was fetched is kept"
-        )
+    return report if process.returncode else []
 
 
 def missing(report: list[str]) -> str:
