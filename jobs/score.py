@@ -41,6 +41,7 @@ def main(platform: Platform) -> None:
         driver.runs_as(session.sparkContext.applicationId)
         queries = Queries(session, platform, feed, Registry(platform), options.services)
         generations = Generations(driver.folder.checkpoint, feed.topic)
+        generations.adopt()
         topics = topics_read.of_feed(platform, feed, generations, spark.cores(session))
         plan: Plan | None = queries.first_plan()
         while plan:

@@ -123,13 +123,21 @@ class Generations:
         self.keep_only(made)
         return made
 
+    def adopt(self) -> None:
+        """Go on from the checkpoint of one query that an earlier release left in the folder itself."""
+        left = Checkpoint(self._folder)
+        if (self._folder / "metadata").exists() and (reached := (left.reached() or {}).get(self.topic)):
+            self.begin_anew(reached, left.topic_ids.get(self.topic, ""))
+
     def keep_only(self, generation: Generation) -> None:
-        """All others go. Their queries must not run. Each is gone at once, so that nobody reads the half of a checkpoint."""
+        """All else in the folder goes. No other query must run. Each generation is gone at once, so that nobody reads the half of
+        a checkpoint."""
         for each in self.all():
             if each != generation:
                 each.folder.rename(self._folder / f".{each.number}")
-        for leftover in self._folder.glob(".*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        for each in self._folder.iterdir():
+            if each != generation.folder:
+                shutil.rmtree(each) if each.is_dir() else each.unlink()
 
 
 def _by_partition(offsets: dict[str, int]) -> Offsets:

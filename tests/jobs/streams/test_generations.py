@@ -124,3 +124,14 @@ def test_generations_on_disk_are_there_as_a_whole_or_not_at_all(tmp_path):
     assert (third.begin, generations.position("calls")) == ({0: 2}, Position({0: 2}, "id-2"))
     assert [each.name for each in tmp_path.iterdir()] == ["3"]
     assert json.loads((third.folder / "begin.json").read_text()) == {"topic_id": "id-2", "offsets": {"0": 2}}
+
+
+def test_the_checkpoint_of_an_earlier_release_is_gone_on_from(tmp_path):
+    committed(tmp_path, 12)
+    (tmp_path / "metadata").write_text('{"id":"6a0c"}')
+    (tmp_path / "topics.json").write_text('{"calls":"id-1"}')
+    generations = Generations(tmp_path, "calls")
+    for _ in range(2):
+        generations.adopt()
+        assert generations.position("calls") == Position({0: 12}, "id-1")
+        assert [each.name for each in tmp_path.iterdir()] == ["1"]
