@@ -135,9 +135,9 @@ class Generations:
         for each in self.all():
             if each != generation:
                 each.folder.rename(self._folder / f".{each.number}")
-        for each in self._folder.iterdir():
-            if each != generation.folder:
-                shutil.rmtree(each) if each.is_dir() else each.unlink()
+        for left in self._folder.iterdir():
+            if left != generation.folder:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def _by_partition(offsets: dict[str, int]) -> Offsets:

@@ -91,7 +91,7 @@ def test_a_rollback_reaches_the_running_stream(story, approved):
 
 def test_a_second_driver_ends_at_the_held_lock_and_touches_nothing(story):
     folder = StreamFolder(story.instance.streams / STREAM)
-    files = [folder.driver_file, folder.launch_lock, folder.supervisor_file, folder.checkpoint / "metadata"]
+    files = [folder.driver_file, folder.launch_lock, folder.supervisor_file]
     kept, driver = [file.read_bytes() for file in files], story.stream().pid
     command = [sys.executable, "-m", "jobs.score", "--feed", FEED.name]
     second = subprocess.run(command, cwd=ROOT, env=os.environ | story.instance.environment(), capture_output=True, text=True)
