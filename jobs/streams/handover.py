@@ -24,7 +24,7 @@ from jobs.streams.generations import Generation, Generations, begin_of_next, has
 from jobs.streams.score_query import Plan, Queries, difference
 from jobs.streams.topics_read import TopicsRead
 
-FIRST_LEAD = 10.0  # seconds before the end of a driver's first batch; Spark has not loaded all of its classes by then
+FIRST_LEAD = 15.0  # seconds before the end of a driver's first batch; Spark has not compiled much of its code by then
 MARGIN = 1.0  # seconds that a query gets beyond twice the time that the last one took to begin
 STUCK = 60.0  # seconds after which a batch that should have ended never will
 BEHIND = 20_000  # readings that wait, from which on throughput counts more than latency
@@ -146,8 +146,10 @@ class Handover:
         self.running, self._tried = following, -1
         self._twice, self.next = self._twice + max(sum(reached.values()) - sum(begin.values()), 0), None
         self._queries.keep_only(following.plan)
-        if changed := difference(running.plan, following.plan):
-            print(f"query {following.generation.number} has taken over: {changed}", flush=True)
+        what = f"query {following.generation.number} has taken over; it took {took:.1f} s to begin"
+        late = "" if running.batches == 1 else f", too long for {running.batches} batches of the one before"
+        changed = difference(running.plan, following.plan)
+        print(f"{what}{late}{changed and f'; what changed: {changed}'}", flush=True)
 
     def _has_reached(self, running: Turn, following: Turn) -> bool:
         """Whether it has committed all that came before the begin of the next one. Ends of transactions and aborted records are
