@@ -146,8 +146,8 @@ def read_ranges(
         spark.read.format("kafka")
         .options(**_reader_options(platform))
         .option("subscribe", topic)
-        .option("startingOffsets", _offsets(topic, {p: each.start for p, each in ranges.items()}))
-        .option("endingOffsets", _offsets(topic, {p: each.end for p, each in ranges.items()}))
+        .option("startingOffsets", json.dumps({topic: {str(p): each.start for p, each in ranges.items()}}))
+        .option("endingOffsets", json.dumps({topic: {str(p): each.end for p, each in ranges.items()}}))
         .option("includeHeaders", headers)
         .load()
     )
@@ -157,12 +157,12 @@ def read_stream(
     spark: SparkSession,
     platform: Platform,
     topic: str,
-    begin: str | dict[int, int],
+    begin: str,
     most_per_batch: int | None = None,
     headers: bool = False,
 ) -> DataFrame:
-    """A topic, live; on its first start from `begin` on (`earliest`, `latest`, or an offset of each partition), later from the
-    checkpoint. With the column `headers` where they are wanted.
+    """A topic, live; on its first start from `begin` on (`earliest` or `latest`), later from the checkpoint. With the column
+    `headers` where they are wanted.
 
     most_per_batch: records that a micro-batch takes at most. A real-time query has no such thing.
     """
@@ -170,7 +170,7 @@ def read_stream(
         spark.readStream.format("kafka")
         .options(**_reader_options(platform))
         .option("subscribe", topic)
-        .option("startingOffsets", begin if isinstance(begin, str) else _offsets(topic, begin))
+        .option("startingOffsets", begin)
         .option("includeHeaders", headers)
         .option("kafka.max.poll.records", "5000")
     )
@@ -187,11 +187,6 @@ def read_whole(spark: SparkSession, platform: Platform, topic: str) -> DataFrame
         .option("endingOffsets", "latest")
         .load()
     )
-
-
-def _offsets(topic: str, offsets: dict[int, int]) -> str:
-    """As Spark's Kafka source takes them."""
-    return json.dumps({topic: {str(partition): offset for partition, offset in offsets.items()}})
 
 
 def _reader_options(platform: Platform) -> dict[str, str]:

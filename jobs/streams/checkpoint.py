@@ -40,6 +40,17 @@ class Checkpoint:
         """Whether a batch has been planned."""
         return bool(self._batches("offsets"))
 
+    def begin_at(self, topic: str, offsets: dict[int, int]) -> None:
+        """Have a query of this one source, which has never run, begin there."""
+        first = self.folder / "sources" / "0" / "0"
+        first.parent.mkdir(parents=True)
+        by_partition = {str(partition): offset for partition, offset in offsets.items()}
+        first.write_bytes(b"\0v1\n" + json.dumps({topic: by_partition}, separators=(",", ":")).encode())
+
+    def begin(self, topic: str) -> dict[int, int]:
+        """Where a query of this one source has begun, by partition."""
+        return {int(p): offset for p, offset in _last_line(self.folder / "sources" / "0" / "0")[topic].items()}
+
     def ends_of(self, batch: int) -> list[Offsets]:
         """Where a planned batch ends: of each source the offsets."""
         lines = (self.folder / "offsets" / str(batch)).read_text().splitlines()[HEAD_OF_BATCH:]

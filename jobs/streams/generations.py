@@ -4,11 +4,10 @@ A generation scores its topic from where it begins. The next one begins at or be
 together they leave nothing out: see `handover.py`. The checkpoints that are there tell where a driver must go on, whichever
 moment a kill has hit.
 
-    checkpoint/<number>/    of one generation: begin.json, and beside it what Spark writes (see `checkpoint.py`)
-    checkpoint/.<name>      a generation that is being made or removed; nothing reads it
+    checkpoint/<number>/    of one generation, as Spark lays it out: see `checkpoint.py`
+    checkpoint/.<number>    a generation that is being made or removed; nothing reads it
 """
 
-import json
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from pathlib import Path
 from jobs.backends.continuity import Position
 from jobs.backends.topics import Topic
 from jobs.streams.checkpoint import Checkpoint
-from supervision.files import read_json
 
 Offsets = dict[int, int]  # the next offset to read, by partition
 
@@ -69,21 +67,17 @@ class Generation:
 
     @property
     def begin(self) -> Offsets:
-        return _by_partition(self._begun["offsets"])
+        return Checkpoint(self.folder).begin(self.topic)
 
     @property
     def topic_id(self) -> str:
         """Of the topic whose offsets these are."""
-        return self._begun["topic_id"]
+        return Checkpoint(self.folder).topic_ids[self.topic]
 
     @property
     def stretch(self) -> Stretch:
         reached = Checkpoint(self.folder).reached() or {}
-        return Stretch(self.begin, self.begin | reached.get(self.topic, {}))
-
-    @property
-    def _begun(self) -> dict:
-        return read_json(self.folder / "begin.json")
+        return Stretch(self.begin, reached.get(self.topic, self.begin))
 
 
 class Generations:
@@ -111,11 +105,11 @@ class Generations:
     def new(self, begin: Offsets, topic_id: str) -> Generation:
         """The next generation; it is there as a whole or not at all."""
         number = max((each.number for each in self.all()), default=0) + 1
-        made = self._folder / f".{number}"
-        shutil.rmtree(made, ignore_errors=True)
-        made.mkdir(parents=True)
-        (made / "begin.json").write_text(json.dumps({"topic_id": topic_id, "offsets": begin}))
-        return Generation(made.rename(self._folder / str(number)), self.topic)
+        made = Checkpoint(self._folder / f".{number}")
+        shutil.rmtree(made.folder, ignore_errors=True)
+        made.begin_at(self.topic, begin)
+        made.note_topic_ids({self.topic: topic_id})
+        return Generation(made.folder.rename(self._folder / str(number)), self.topic)
 
     def begin_anew(self, begin: Offsets, topic_id: str) -> Generation:
         """A generation that goes on alone from there; all earlier ones go."""
@@ -138,7 +132,3 @@ class Generations:
         for left in self._folder.iterdir():
             if left != generation.folder:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
-
-
-def _by_partition(offsets: dict[str, int]) -> Offsets:
-    return {int(partition): offset for partition, offset in offsets.items()}

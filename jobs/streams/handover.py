@@ -24,7 +24,7 @@ from jobs.streams.generations import Generation, Generations, begin_of_next, has
 from jobs.streams.score_query import Plan, Queries, difference
 from jobs.streams.topics_read import TopicsRead
 
-FIRST_LEAD = 15.0  # seconds before the end of a driver's first batch; Spark has not compiled much of its code by then
+FIRST_LEAD = 25.0  # seconds before the end of a driver's first batch; Spark has not compiled much of its code by then
 MARGIN = 1.0  # seconds that a query gets beyond twice the time that the last one took to begin
 STUCK = 60.0  # seconds after which a batch that should have ended never will
 BEHIND = 20_000  # readings that wait, from which on throughput counts more than latency

@@ -49,6 +49,7 @@ class Queries:
         self.session = session
         self._platform, self._feed, self._registry, self._services = platform, feed, registry, services
         self._baselines: dict[tuple[int, frozenset[int]], DataFrame] = {}
+        self._made: dict[Plan, DataFrame] = {}
 
     def first_plan(self) -> Plan:
         """What a driver's first query is planned with."""
@@ -82,10 +83,9 @@ class Queries:
     def start(self, generation: Generation, plan: Plan, seconds: float, behind: bool = False) -> StreamingQuery:
         """A query from where the generation begins. seconds: length of its batches. behind: it has much to catch up with, so
         throughput counts more than latency."""
-        records = kafka.read_stream(self.session, self._platform, self._feed.topic, generation.begin)
-        results = outputs(early_filter(records, self._services), self.baseline(plan), self._feed, plan)
         return (
-            results.writeStream.queryName(f"{self._feed.name}.{generation.number}")
+            self._results(plan)
+            .writeStream.queryName(f"{self._feed.name}.{generation.number}")
             .format("kafka")
             .options(**kafka.producer_options(self._platform, linger=CATCH_UP_LINGER if behind else 0))
             .outputMode("update")
@@ -96,8 +96,16 @@ class Queries:
 
     def keep_only(self, plan: Plan) -> None:
         """Free the memory of the baselines that no query with another plan than this one needs."""
+        self._made = {each: made for each, made in self._made.items() if each == plan}
         for key in [each for each in self._baselines if each != _of_baseline(plan)]:
             self._baselines.pop(key).unpersist()
+
+    def _results(self, plan: Plan) -> DataFrame:
+        """Made once for each plan: where a query begins is in its generation's checkpoint, not in what it computes."""
+        if plan not in self._made:
+            records = kafka.read_stream(self.session, self._platform, self._feed.topic, begin="earliest")
+            self._made[plan] = outputs(early_filter(records, self._services), self.baseline(plan), self._feed, plan)
+        return self._made[plan]
 
     def baseline(self, plan: Plan) -> DataFrame:
         """The planned version of the baseline, only what scoring needs of it, in memory; without rows while none is in force.

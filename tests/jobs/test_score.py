@@ -78,7 +78,7 @@ class Scoring:
 
         with ThreadPoolExecutor(1) as beside:
             done = beside.submit(conduct)
-            self.run_job(score, self.platform, "--feed", self.feed.name, "--checkpoint-interval", "10", *options)
+            self.run_job(score, self.platform, "--feed", self.feed.name, *options)
             done.result()
 
     def send(self, service: str | bytes, at: dt.datetime | int, value: int, schema: str | None = None, **more) -> None:
@@ -150,7 +150,7 @@ def test_no_record_that_kafka_takes_stops_it(scoring, baseline):
         scoring.send("checkout", TUESDAY.replace(hour=9), 4)
         scoring.awaits(("checkout", 1, 2, 23, 200.0), ("checkout", 4, 2, 9, 200.0))
 
-    scoring.while_running(act)
+    scoring.while_running(act, "--checkpoint-interval", "600")
     letters = topics.consume(scoring.broker.kafka, scoring.feed.dead_letter_topic)
     found = {int(dict(each.headers())["offset"]): dict(each.headers()) for each in letters}
     assert len(letters) == len(found) == 4, "each once: the query was not planned again"
@@ -186,7 +186,7 @@ def test_a_new_day_brings_the_baseline_of_the_day_after_it(scoring, baseline, mo
         rows = {row[1]: row for row in scoring.scored()}
         assert (rows[2], rows[3]) == (("checkout", 2, 4, 1, 400.0), ("checkout", 3, 2, 9, 200.0))
 
-    scoring.while_running(act)
+    scoring.while_running(act, "--checkpoint-interval", "10")
 
 
 def test_services_that_are_not_named_are_left_out(scoring, baseline):

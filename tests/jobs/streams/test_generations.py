@@ -1,6 +1,5 @@
 """Where generations begin and what they cover: nothing is skipped, whatever lags, ends or is killed, and at whichever moment."""
 
-import json
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -123,7 +122,6 @@ def test_generations_on_disk_are_there_as_a_whole_or_not_at_all(tmp_path):
     assert [each.number for each in generations.all()] == [3]
     assert (third.begin, generations.position("calls")) == ({0: 2}, Position({0: 2}, "id-2"))
     assert [each.name for each in tmp_path.iterdir()] == ["3"]
-    assert json.loads((third.folder / "begin.json").read_text()) == {"topic_id": "id-2", "offsets": {"0": 2}}
 
 
 def test_the_checkpoint_of_an_earlier_release_is_gone_on_from(tmp_path):
