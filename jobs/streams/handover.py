@@ -25,7 +25,7 @@ from jobs.streams.score_query import Plan, Queries, difference
 from jobs.streams.topics_read import TopicsRead
 
 FIRST_LEAD = 25.0  # seconds before the end of a driver's first batch; Spark has not compiled much of its code by then
-MARGIN = 1.0  # seconds that a query gets beyond twice the time that the last one took to begin
+LEAST_LEAD = 10.0  # of later batches; a query gets twice the time that the last one took to begin, or this
 STUCK = 60.0  # seconds after which a batch that should have ended never will
 BEHIND = 20_000  # readings that wait, from which on throughput counts more than latency
 CATCH_UP = 15.0  # seconds of a batch that catches up: its offsets are committed early, should the driver die again
@@ -142,14 +142,13 @@ class Handover:
         running.query.stop()
         reached, begin = running.generation.stretch.reached, following.generation.begin
         self._generations.keep_only(following.generation)
-        self._lead = 2 * took + MARGIN
+        self._lead = max(2 * took, LEAST_LEAD)
         self.running, self._tried = following, -1
         self._twice, self.next = self._twice + max(sum(reached.values()) - sum(begin.values()), 0), None
         self._queries.keep_only(following.plan)
         what = f"query {following.generation.number} has taken over; it took {took:.1f} s to begin"
-        late = "" if running.batches == 1 else f", too long for {running.batches} batches of the one before"
         changed = difference(running.plan, following.plan)
-        print(f"{what}{late}{changed and f'; what changed: {changed}'}", flush=True)
+        print(f"{what}{changed and f'; what changed: {changed}'}", flush=True)
 
     def _has_reached(self, running: Turn, following: Turn) -> bool:
         """Whether it has committed all that came before the begin of the next one. Ends of transactions and aborted records are
