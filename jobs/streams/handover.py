@@ -159,7 +159,10 @@ class Handover:
         if not running.batches or running.batch_at <= following.started_at:
             return False
         left = {p: Range(offset, begin[p]) for p, offset in reached.items() if offset < begin[p]}
-        return not kafka.count(self._platform, self._generations.topic, left, COUNT_WITHIN)
+        try:
+            return not kafka.count(self._platform, self._generations.topic, left, COUNT_WITHIN)
+        except JobError:  # the broker is silent; the next look asks again
+            return False
 
     def _start(self, generation: Generation, plan: Plan, seconds: float, behind: bool = False) -> Turn:
         query = self._queries.start(generation, plan, seconds, behind)

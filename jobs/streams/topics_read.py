@@ -44,6 +44,7 @@ class TopicsRead:
 
     def same(self) -> list[Topic]:
         """While a query runs: the topics as they are now. Raises JobError where one is not the topic of `begin` any more."""
+        self._topics.described()  # a broker that is silent says so sooner here
         now = [topic_now(self._platform, name) for name in self._names]
         self._refuse_other({topic.name: topic.id for topic in now})
         return now
