@@ -25,11 +25,11 @@ STEPS = {
 
 
 def deadly(method):
-    """The method, which ends the process: after its work if that begins the next query, else before it. A stream's first
-    generation does not count."""
+    """The method, which ends the process: after its work if that begins the next query, else before it. What a driver does with
+    generations at its start does not count."""
 
     def call(self, *arguments):
-        if isinstance(self, Generations) and len(self.all()) + (method.__name__ == "new") < 2:
+        if sys._getframe(1).f_code.co_name == "begin_anew":
             return method(self, *arguments)
         if method.__name__ in ("new", "_begin_next"):
             method(self, *arguments)
