@@ -97,7 +97,7 @@ def driver(instance: Instance, script: Path, *arguments: str) -> Iterator[psutil
         "spark.driver.extraClassPath": f"{known['SUNDIAL_JARS']}/*",
         "spark.driver.extraJavaOptions": known["SUNDIAL_JAVA_OPTIONS"],
     }
-    command = ["spark-submit", "--master", "local[5]", *(part for pair in conf.items() for part in ("--conf", "=".join(pair)))]
+    command = ["spark-submit", "--master", "local[4]", *(part for pair in conf.items() for part in ("--conf", "=".join(pair)))]
     environment = instance.process_environment() | {"PYTHONPATH": str(REPO)}
     # The command is looked up in the benchmark's own environment, so by its full path.
     command[0] = str(Path(sys.prefix) / "bin" / command[0])

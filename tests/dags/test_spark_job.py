@@ -79,14 +79,14 @@ def test_the_master_is_the_connections_alone(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "spark://head", "port": 7077}')
     command = stream_command("score", "service-use")
     assert command[:3] == ["spark-submit", "--master", "spark://head:7077"]
-    assert "spark.cores.max=5" in command, "two queries of two partitions, and one more"
+    assert "spark.cores.max=4" in command, "two queries of two partitions"
     assert command[-3:] == [str(REPO / "jobs" / "score.py"), "--feed", "service-use"]
     queries = stream_command("queries", "rides")
     assert queries[:3] == command[:3]
     assert queries[-3:] == [str(REPO / "jobs" / "run_queries.py"), "--application", "rides"]
 
 
-@pytest.mark.parametrize(("host", "master"), [("local[2]", "local[5]"), ("local[8]", "local[8]"), ("yarn", "yarn")])
+@pytest.mark.parametrize(("host", "master"), [("local[2]", "local[4]"), ("local[8]", "local[8]"), ("yarn", "yarn")])
 def test_a_master_on_this_machine_has_the_cores_that_the_stream_needs(monkeypatch, host, master):
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", f'{{"conn_type": "spark", "host": "{host}"}}')
     assert stream_command("score", "service-use")[:3] == ["spark-submit", "--master", master]

@@ -21,7 +21,7 @@ def looks(triggerer: Triggerer, number: int = 3) -> None:
 
 def test_launches_by_the_connection(running):
     printed = until("the command line", lambda: "command line:" in running.stream.log_tail() and running.stream.log_tail())
-    assert "--master local[5] " in printed, "two queries of two partitions, and one more"
+    assert "--master local[4] " in printed, "two queries of two partitions"
     assert "/jobs/score.py --feed service-use" in printed
     assert "spark.driver.extraClassPath=" in printed
 
