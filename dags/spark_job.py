@@ -155,8 +155,8 @@ def stream_command(stream: str, of: str, conn_id: str = CONNECTION) -> list[str]
     :param stream: `score` of a feed, or the `queries` of an application.
     """
     if stream == "score":
-        # A real-time query keeps a task for each partition, and two queries run while one hands over to the next, which broadcasts
-        # the baseline before its own tasks start.
+        # A real-time query keeps a task for each partition, and two queries run while one hands over to the next. That one
+        # broadcasts the baseline before its own tasks start.
         job, option, cores = "score", "--feed", 2 * load_feed(of).partitions
     else:
         job, option, cores = "run_queries", "--application", QUERIES_CORES
