@@ -72,7 +72,7 @@ def times(cells: pa.Array, clock: WallClock, services: pa.Array) -> tuple[np.nda
         good, naive = _true(pc.greater(cells, 0)), np.zeros(len(cells), bool)
         stamps = _epoch_ms(np.where(good, pc.fill_null(cells, 0).to_numpy(zero_copy_only=False), 0).astype(np.int64))
     elif _is_text(cells.type):
-        stamps, good, naive = _from_text(cells)
+        stamps, good, naive = text_times(cells)
     else:
         raise TypeError(f"holds {cells.type}, not times")
     mistakes = _reasons(~good, cells, "time {} is not ISO 8601 (1998-06-10 17:30:00, with or without offset) or an epoch number")
@@ -90,8 +90,8 @@ def _epoch_ms(numbers: np.ndarray) -> np.ndarray:
     return np.where(numbers < FIRST_EPOCH_MS, numbers * 1000, numbers)
 
 
-def _from_text(cells: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(milliseconds, readable, without offset): wall-clock milliseconds where without offset, else epoch milliseconds."""
+def text_times(cells: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(milliseconds, readable, without offset) of text: wall-clock milliseconds where without offset, else epoch milliseconds."""
     parts = pc.extract_regex(cells, CALENDAR)
 
     def number(part: str) -> np.ndarray:

@@ -1,0 +1,134 @@
+"""The detector: one step from (state, readings of one interval) to (state, score), for all services of a feed at once.
+
+It is strictly causal: a reading is judged by what came before it. Each part of the state has arrays with one entry per service.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jobs.transforms.detector import alarms as alarming
+from jobs.transforms.detector import kind as kinds
+from jobs.transforms.detector import rarity, scale, seasons, shift, stuck
+from jobs.transforms.detector.moments import Bools, Floats, Ints, Moment, Pace
+
+BAND = 3.0  # scales around the expected value within which a reading is usual
+
+
+class State(NamedTuple):
+    """All that the detector knows: nested tuples of arrays whose first axis is the service."""
+
+    kind: kinds.Kind
+    seasons: seasons.Seasons
+    scale: scale.Scale
+    past: rarity.Past
+    runs: stuck.Runs
+    side: shift.Side
+    alarms: alarming.Alarms
+
+
+class Score(NamedTuple):
+    """One entry per service; NaN or False where it had no reading.
+
+    expected, low, high: in the unit of the readings; expected is NaN for a service's first reading. score: for one common threshold.
+    alarm: an incident begins. deviates: the reading belongs to an open incident. shift: the level has shifted for good.
+    And why: season, a number into seasons.NAMES; size, the error in scales; of `seen` past errors, `beyond` were at least as large;
+    stuck: the value has repeated itself for longer than ever.
+    """
+
+    expected: Floats
+    low: Floats
+    high: Floats
+    score: Floats
+    alarm: Bools
+    deviates: Bools
+    shift: Bools
+    season: Ints
+    size: Floats
+    beyond: Floats
+    seen: Floats
+    stuck: Bools
+
+
+def new_state(services: int, pace: Pace) -> State:
+    """Of services that have no past."""
+    return State(
+        kinds.new_kind(services),
+        seasons.new_seasons(services, pace),
+        scale.new_scale(services),
+        rarity.new_past(services),
+        stuck.new_runs(services),
+        shift.new_side(services),
+        alarming.new_alarms(services),
+    )
+
+
+def step(state: State, values: Floats, moment: Moment, pace: Pace) -> tuple[State, Score]:
+    """Judges one reading of each service, NaN where it has none; the state that was given stays as it is."""
+    return advance(_copied(state), values, moment, pace)
+
+
+def advance(state: State, values: Floats, moment: Moment, pace: Pace) -> tuple[State, Score]:
+    """As `step`, but the state that was given is used up: its tables go over to the new one. For walks through long histories."""
+    present = np.isfinite(values)
+    values = np.where(present, values, 0.0)
+    kind, ceased = kinds.looked_at(state.kind, values, present)
+    if ceased.any():
+        state = _without_root(state, ceased)
+    inner = kinds.inward(kind, values)
+    known = state.seasons
+    slots = seasons.slots_of(moment, pace)
+    expected, competing = seasons.ideas(known, slots)
+    season = seasons.believed(known, competing)
+    best = expected[np.arange(len(values)), season]
+    usual = scale.usual(state.scale, kind, known.seen)
+    old = known.seen > 0
+    errors = np.where(present & old, inner - best, 0.0)
+    sizes = errors / usual
+
+    past = rarity.shifted(state.past, errors, present)
+    past, verdict = rarity.judge(past, usual, present & (known.seen >= scale.YOUNG))
+    runs, is_stuck = stuck.followed(state.runs, kind, inner, known.seen, present)
+    side, moved = shift.leaned(state.side, errors, sizes, known.seen > pace.per_day, present, pace)
+    raw = np.where(is_stuck, np.maximum(verdict.score, stuck.SCORE), verdict.score)
+    alarms, score, alarm, deviates = alarming.raised(state.alarms, raw, verdict.size, is_stuck, present, moment.time, pace)
+
+    taught = best + scale.clipped(errors, usual, known.seen)
+    lessons = scale.clipped(inner[:, None] - expected, usual, known.seen)
+    everyday = np.broadcast_to(~np.asarray(moment.holiday, bool), present.shape)
+    learned = seasons.learn(known, slots, inner, lessons, taught, competing, present, everyday, pace)
+    new = State(
+        kinds.remembered(kind, inner, present),
+        seasons.moved(learned, moved),
+        scale.widened(state.scale, inner, scale.clipped(errors, usual, known.seen), known.seen, present, pace),
+        past,
+        runs,
+        side,
+        alarms,
+    )
+    believed = present & old
+    low, middle, high = (
+        np.where(believed, kinds.outward(kind, best + width), np.nan) for width in (-BAND * usual, 0 * usual, BAND * usual)
+    )
+    score = np.where(present, score, np.nan)
+    shifted = present & (moved != 0)
+    sizes = np.where(believed, sizes, np.nan)
+    return new, Score(middle, low, high, score, alarm, deviates, shifted, season, sizes, verdict.beyond, verdict.seen, is_stuck)
+
+
+def _without_root(state: State, who: Bools) -> State:
+    """The state after some services turned out to go below zero: theirs in the unit of the readings, with nothing recent."""
+    level = state.seasons.level
+    return state._replace(
+        seasons=seasons.squared(state.seasons, who),
+        scale=scale.squared(state.scale, level, who),
+        past=state.past._replace(recent=np.where(who[:, None], 0.0, state.past.recent)),
+        side=shift.Side(np.where(who, 0.0, state.side.side), np.where(who, 0.0, state.side.off)),
+    )
+
+
+def _copied(state: State) -> State:
+    """With tables of its own."""
+    day, week = (seasons.Profile(each.mean.copy(), each.seen.copy()) for each in (state.seasons.day, state.seasons.week))
+    counts = state.past.counts.copy()
+    return state._replace(seasons=state.seasons._replace(day=day, week=week), past=state.past._replace(counts=counts))

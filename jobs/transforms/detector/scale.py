@@ -1,0 +1,63 @@
+"""How large an error is usual for a service: slow, clipped, and never below what its kind of numbers allows."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jobs.transforms.detector.kind import Kind
+from jobs.transforms.detector.moments import Bools, Floats, Pace, average
+
+SCALE_DAYS = 7.0  # memory of the scale: an incident of hours barely widens it
+CLIP = 4.0  # scales beyond which an error teaches no more than one of so many
+YOUNG = 12  # readings of a new service, whose errors are not clipped
+FROM_MEAN = 1.2533  # standard deviation by mean absolute error of a normal distribution: sqrt(pi / 2)
+POISSON = 0.5  # standard deviation of the square root of a Poisson count (Anscombe, 1948)
+UNDERDISPERSED = 0.3  # whole numbers whose square roots vary less are no counts: speeds, percentages
+QUANTUM_SHARE, SPREAD_SHARE = 0.5, 0.05  # of the smallest step, and of the series' own standard deviation
+
+
+class Scale(NamedTuple):
+    """One entry per service, all in the detector's unit."""
+
+    error: Floats  # the usual error, as a standard deviation
+    mean: Floats  # of the values
+    square: Floats  # of the values, its mean
+
+
+def new_scale(services: int) -> Scale:
+    return Scale(np.zeros(services), np.zeros(services), np.zeros(services))
+
+
+def usual(scale: Scale, kind: Kind, seen: Floats) -> Floats:
+    """The usual error, at least: Poisson's if the service counts, half the smallest step of its values, a twentieth of their spread."""
+    spread = np.sqrt(np.maximum(scale.square - np.square(scale.mean), 0))
+    quantum = np.where(np.isfinite(kind.quantum), kind.quantum, 0)
+    floor = np.maximum(QUANTUM_SHARE * quantum, SPREAD_SHARE * spread)
+    floor = np.maximum(floor, 1e-6 * np.abs(scale.mean) + 1e-9)
+    counts = kind.whole & ((scale.error > UNDERDISPERSED) | (seen < 20))
+    return np.maximum(scale.error, np.where(counts, np.maximum(floor, POISSON), floor))
+
+
+def clipped(errors: Floats, scales: Floats, seen: Floats) -> Floats:
+    """Errors of shape (services,) or (services, ideas), at most CLIP scales from zero; those of a young service as they are."""
+    limit = np.where(seen < YOUNG, np.inf, CLIP * scales)
+    return np.clip(errors.T, -limit, limit).T
+
+
+def widened(scale: Scale, values: Floats, errors: Floats, seen: Floats, present: Bools, pace: Pace) -> Scale:
+    """The scale after these values and their clipped errors."""
+    rate = pace.rate(SCALE_DAYS)
+    return Scale(
+        average(scale.error, FROM_MEAN * np.abs(errors), seen, rate, present),
+        average(scale.mean, values, seen, rate, present),
+        average(scale.square, np.square(values), seen, rate, present),
+    )
+
+
+def squared(scale: Scale, level: Floats, who: Bools) -> Scale:
+    """The same scale in the unit of the readings, for services whose square roots no longer do: an error of e is one of 2·level·e."""
+    spread = np.maximum(scale.square - np.square(scale.mean), 0) * np.square(2 * level)
+    mean = np.where(who, scale.square, scale.mean)
+    return Scale(
+        np.where(who, 2 * np.abs(level) * scale.error, scale.error), mean, np.where(who, np.square(mean) + spread, scale.square)
+    )

@@ -1,0 +1,157 @@
+"""Competing ideas of what is normal now: the level, the slot of the day, the slot of the week, a holiday as a Sunday.
+
+Each idea expects a value. The one whose errors were smallest in the last day or two is believed. Slots are half an hour long (or an
+interval, if that is longer), and values between the middles of two slots are interpolated, so that few days suffice to learn them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jobs.transforms.detector.moments import DAY, Bools, Floats, Ints, Moment, Pace, average
+
+NAMES = ("level", "day", "week", "holiday")
+LEVEL, DAY_SLOT, WEEK_SLOT, HOLIDAY = range(4)
+SUNDAY = 6
+LEVEL_DAYS = 0.5  # memory of the level
+OFFSET_DAYS = 1.0  # memory of how far a season is off in these days
+ERROR_DAYS = 1.5  # memory of the errors by which the ideas compete
+DAY_RATE, WEEK_RATE = 0.25, 0.35  # weight of the newest day in a slot
+PENALTY = np.array([1.0, 1.03, 1.03, 1.029])  # the simpler idea wins a tie; a holiday is what it was declared to be
+ENOUGH = 0.5  # days seen of a slot, before a season may compete
+
+
+class Profile(NamedTuple):
+    """Means by slot, shape (services, slots), and how many days each slot has seen. `learn` changes them in place."""
+
+    mean: Floats
+    seen: Floats
+
+
+class Slots(NamedTuple):
+    """The two slots between whose middles a moment is, and the second's share."""
+
+    first: Ints
+    second: Ints
+    share: Floats
+
+
+class Seasons(NamedTuple):
+    """level, seen: one entry per service. offset, error, judged: shape (services, 4), in the order of NAMES."""
+
+    level: Floats
+    seen: Floats  # readings so far
+    day: Profile
+    week: Profile
+    offset: Floats
+    error: Floats  # mean absolute error
+    judged: Floats  # readings behind it
+
+
+def new_seasons(services: int, pace: Pace) -> Seasons:
+    def profile(slots: int) -> Profile:
+        return Profile(np.zeros((services, slots)), np.zeros((services, slots)))
+
+    each, four = np.zeros(services), np.zeros((services, 4))
+    return Seasons(each, each.copy(), profile(pace.slots), profile(7 * pace.slots), four, four.copy(), four.copy())
+
+
+def slots_of(moment: Moment, pace: Pace) -> tuple[Slots, Slots, Slots]:
+    """Of the day, of the week, and of the week if a holiday is a Sunday."""
+    width = DAY / pace.slots
+    place = np.asarray(moment.second) / width
+    if pace.interval < width:
+        place = place - 0.5
+    first = np.floor(place).astype(np.int64)
+    share = place - first if pace.interval < width else np.zeros_like(place)
+    weekday = np.asarray(moment.weekday, np.int64)
+    declared = np.where(moment.holiday, SUNDAY, weekday)
+
+    def within(day: Ints, slots: int) -> Slots:
+        return Slots((day * pace.slots + first) % slots, (day * pace.slots + first + 1) % slots, share)
+
+    return within(np.zeros_like(weekday), pace.slots), within(weekday, 7 * pace.slots), within(declared, 7 * pace.slots)
+
+
+def ideas(seasons: Seasons, slots: tuple[Slots, Slots, Slots]) -> tuple[Floats, Bools]:
+    """(what each idea expects, which of them may compete), both of shape (services, 4)."""
+    day, day_seen = _read(seasons.day, slots[0])
+    week, week_seen = _read(seasons.week, slots[1])
+    holiday, holiday_seen = _read(seasons.week, slots[2])
+    offset = seasons.offset
+    found = np.stack([seasons.level, day + offset[:, 1], week + offset[:, 2], holiday + offset[:, 3]], axis=1)
+    seen = np.stack([seasons.seen, day_seen, week_seen, holiday_seen], axis=1)
+    return found, seen >= ENOUGH
+
+
+def believed(seasons: Seasons, competing: Bools) -> Ints:
+    """Which idea each service goes by now."""
+    cost = np.where(competing & (seasons.judged > 0), seasons.error * PENALTY, np.inf)
+    return np.argmin(cost, axis=1)
+
+
+def _read(profile: Profile, slots: Slots) -> tuple[Floats, Floats]:
+    """(value, days seen) at the slots; where only one of the two has been seen, its value."""
+    rows = np.arange(len(profile.mean))
+    seen = profile.seen[rows, slots.first], profile.seen[rows, slots.second]
+    mean = profile.mean[rows, slots.first], profile.mean[rows, slots.second]
+    share = np.where(seen[0] > 0, np.where(seen[1] > 0, slots.share, 0.0), 1.0)
+    return mean[0] * (1 - share) + mean[1] * share, seen[0] * (1 - slots.share) + seen[1] * slots.share
+
+
+def learn(
+    seasons: Seasons,
+    slots: tuple[Slots, Slots, Slots],
+    values: Floats,
+    errors: Floats,
+    taught: Floats,
+    competing: Bools,
+    present: Bools,
+    everyday: Bools,
+    pace: Pace,
+) -> Seasons:
+    """The seasons after these readings. values: the readings, as far as they teach. errors: of each idea, clipped, (services, 4).
+
+    The tables of the profiles are changed in place, and only where `everyday`: a holiday teaches nothing of its weekday.
+    """
+    judged = present[:, None] & competing
+    _enter(seasons.day, slots[0], taught, values, present & everyday, DAY_RATE, pace)
+    _enter(seasons.week, slots[1], taught, values, present & everyday, WEEK_RATE, pace)
+    return Seasons(
+        np.where(present & (seasons.seen == 0), values, average(seasons.level, seasons.level + errors[:, LEVEL], seasons.seen, pace.rate(LEVEL_DAYS), present)),
+        seasons.seen + present,
+        seasons.day,
+        seasons.week,
+        np.where(judged, seasons.offset + pace.rate(OFFSET_DAYS) * errors, seasons.offset),
+        average(seasons.error, np.abs(errors), seasons.judged, pace.rate(ERROR_DAYS), judged),
+        seasons.judged + judged,
+    )
+
+
+def moved(seasons: Seasons, by: Floats) -> Seasons:
+    """All ideas, higher by so much."""
+    return seasons._replace(level=seasons.level + by, offset=seasons.offset + by[:, None])
+
+
+def squared(seasons: Seasons, who: Bools) -> Seasons:
+    """The same ideas in the unit of the readings, for services whose square roots no longer do."""
+    rows = np.flatnonzero(who)
+    for profile in (seasons.day, seasons.week):
+        profile.mean[rows] = np.square(profile.mean[rows])
+    factor = np.where(who, 2 * np.abs(seasons.level), 1.0)[:, None]
+    level = np.where(who, np.square(seasons.level), seasons.level)
+    return seasons._replace(level=level, offset=np.where(who[:, None], 0.0, seasons.offset), error=seasons.error * factor)
+
+
+def _enter(profile: Profile, slots: Slots, taught: Floats, values: Floats, present: Bools, rate: float, pace: Pace) -> None:
+    """Takes readings into their two slots, by their shares: the plain mean at first, then `rate` for all of a day together.
+
+    An unknown slot takes the reading as it is, a known one only as far as it teaches.
+    """
+    rows, each = np.arange(len(values)), max(1.0, pace.per_day / pace.slots)
+    for slot, share in ((slots.first, 1 - slots.share), (slots.second, slots.share)):
+        weight = np.where(present, share, 0.0)
+        seen, mean = profile.seen[rows, slot], profile.mean[rows, slot]
+        step = np.minimum(np.maximum(1 / np.maximum(seen * each + weight, 1e-9), rate / each) * weight, 1)
+        profile.mean[rows, slot] = mean + step * (np.where(seen < ENOUGH, values, taught) - mean)
+        profile.seen[rows, slot] = seen + weight / each

@@ -1,0 +1,133 @@
+"""The rows of a CSV file as a backtest needs them: services, times, local clock, values. Nothing is left out or mended."""
+
+import csv
+import gzip
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
+from sources.columns import text_times
+from sources.localtime import WallClock, to_wall
+from stack.errors import StackError
+
+MISSING = r"(?i)^\s*(nan|null|none|na|n/a)?\s*$"  # a reading without a value
+NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*$"
+EPOCH_WITH_FRACTION = r"^\s*(\d{9,14})\.\d+\s*$"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A capture, one entry for each of its rows, in the file's order.
+
+    timestamps, given: the cells as text. services: int64, which of `names`. instants: epoch milliseconds, int64.
+    wall: milliseconds that the local clock shows, counted as if it were UTC, int64. values: float64, NaN where there is none.
+    """
+
+    names: list[str]
+    timestamps: pa.Array
+    given: pa.Array
+    services: np.ndarray
+    instants: np.ndarray
+    wall: np.ndarray
+    values: np.ndarray
+
+
+def read_rows(path: Path, timestamp: str, value: str, service: str | None, zone: str) -> Rows:
+    """The rows of a CSV file, plain or .gz, by the names of its columns. Times without an offset are local times of the zone.
+
+    Raises StackError if the file or a cell can't be read; it names file, line and column.
+    """
+    table = _table(path, list(dict.fromkeys([timestamp, value, *([service] if service else [])])))
+    stamps, given = (table.column(name).combine_chunks() for name in (timestamp, value))
+    if service:
+        names = pc.utf8_trim_whitespace(table.column(service).combine_chunks())
+        _refuse(path, service, names, _true(pc.equal(names, "")), "is no service's name", "name a service in each row")
+    else:
+        names = pa.array([path.name.split(".")[0]]).take(pa.array(np.zeros(len(stamps), np.int64)))
+    coded = names.dictionary_encode()
+    instants, wall = _times(path, timestamp, stamps, names, zone)
+    values = _values(path, value, given)
+    return Rows(coded.dictionary.to_pylist(), stamps, given, coded.indices.to_numpy().astype(np.int64), instants, wall, values)
+
+
+def _table(path: Path, wanted: list[str]) -> pa.Table:
+    """The wanted columns as text."""
+    broken: list[arrow_csv.InvalidRow] = []
+
+    def note(row: arrow_csv.InvalidRow) -> str:
+        if row.text.strip():
+            broken.append(row)
+        return "skip"
+
+    try:
+        with _text(path) as file:
+            header = next(csv.reader(file), [])
+        if missing := [name for name in wanted if name not in header]:
+            raise StackError(
+                f"{path}:1: no column {', '.join(map(repr, missing))}",
+                remedy=f"name columns of this file with --timestamp, --value and --service; it has {', '.join(header) or 'none'}",
+            )
+        convert = arrow_csv.ConvertOptions(include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()))
+        read, parse = arrow_csv.ReadOptions(use_threads=False), arrow_csv.ParseOptions(invalid_row_handler=note)
+        with pa.input_stream(path, compression="detect") as stream:
+            table = arrow_csv.read_csv(stream, read, parse, convert)
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error, pa.ArrowInvalid) as error:
+        raise StackError(f"{path}: {error}", remedy="give a CSV file with a header, plain or .gz, in UTF-8") from error
+    if broken:
+        row = broken[0]
+        raise StackError(
+            f"{path}:{row.number}: {row.actual_columns} fields, the header has {row.expected_columns}",
+            remedy="give each row as many fields as the header; quote a field that has a comma",
+        )
+    if not table.num_rows:
+        raise StackError(f"{path}: no row below the header", remedy="give a file with readings")
+    return table
+
+
+def _text(path: Path):
+    return gzip.open(path, "rt", newline="", encoding="utf-8-sig") if path.name.endswith(".gz") else path.open(newline="", encoding="utf-8-sig")
+
+
+def _times(path: Path, column: str, cells: pa.Array, names: pa.Array, zone: str) -> tuple[np.ndarray, np.ndarray]:
+    """(instants, wall). A local time counts as the clock that it was written by shows it, also in an hour that daylight saving
+    skips or repeats: only the order of the repeated hour's two passes comes from the order in the file."""
+    stamps, readable, local = text_times(pc.replace_substring_regex(cells, EPOCH_WITH_FRACTION, r"\1"))
+    remedy = "write epoch seconds, ISO 8601 with an offset, or local time such as 2014-07-01 00:30:00"
+    _refuse(path, column, cells, ~readable, "is not a time", remedy)
+    instants = stamps.copy()
+    if local.any():
+        instants[local], _ = WallClock(zone).instants(stamps[local], names.filter(pa.array(local)))
+    return instants, np.where(local, stamps, to_wall(instants, zone))
+
+
+def _values(path: Path, column: str, cells: pa.Array) -> np.ndarray:
+    missing, numbers = _true(pc.match_substring_regex(cells, MISSING)), _true(pc.match_substring_regex(cells, NUMBER))
+    _refuse(path, column, cells, ~(missing | numbers), "is not a number", "write a number, or leave it empty if there is no reading")
+    text = pc.if_else(pa.array(numbers), pc.replace_substring_regex(pc.utf8_trim_whitespace(cells), r"^\+", ""), None)
+    return text.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False)
+
+
+def _refuse(path: Path, column: str, cells: pa.Array, bad: np.ndarray, what: str, remedy: str) -> None:
+    if not bad.any():
+        return
+    row = int(np.flatnonzero(bad)[0])
+    others = f" ({np.count_nonzero(bad):,} such rows)" if np.count_nonzero(bad) > 1 else ""
+    raise StackError(f"{path}:{_line(path, row)}: column {column!r}: {cells[row].as_py()!r} {what}{others}", remedy=remedy)
+
+
+def _line(path: Path, row: int) -> int:
+    """The line on which a row ends, the header being line 1."""
+    with _text(path) as file:
+        reader = csv.reader(file)
+        full = (fields for fields in reader if fields)
+        next(islice(full, row + 1, None))
+        return reader.line_num
+
+
+def _true(mask: pa.Array) -> np.ndarray:
+    return pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
