@@ -45,14 +45,27 @@ def read_rows(path: Path, timestamp: str, value: str, service: str | None, zone:
     table = _table(path, list(dict.fromkeys([timestamp, value, *([service] if service else [])])))
     stamps, given = (table.column(name).combine_chunks() for name in (timestamp, value))
     if service:
-        names = pc.utf8_trim_whitespace(table.column(service).combine_chunks())
-        _refuse(path, service, names, _true(pc.equal(names, "")), "is no service's name", "name a service in each row")
+        names = _names(path, service, table)
     else:
         names = pa.array([path.name.split(".")[0]]).take(pa.array(np.zeros(len(stamps), np.int64)))
     coded = names.dictionary_encode()
     instants, wall = _times(path, timestamp, stamps, names, zone)
     values = _values(path, value, given)
     return Rows(coded.dictionary.to_pylist(), stamps, given, coded.indices.to_numpy().astype(np.int64), instants, wall, values)
+
+
+def read_times(path: Path, service: str, columns: tuple[str, ...], zone: str) -> tuple[list[str], tuple[np.ndarray, ...]]:
+    """(services, epoch milliseconds of each of the columns) of a CSV file; raises StackError as `read_rows`."""
+    table = _table(path, [service, *columns])
+    names = _names(path, service, table)
+    times = (_times(path, name, table.column(name).combine_chunks(), names, zone)[0] for name in columns)
+    return names.to_pylist(), tuple(times)
+
+
+def _names(path: Path, column: str, table: pa.Table) -> pa.Array:
+    names = pc.utf8_trim_whitespace(table.column(column).combine_chunks())
+    _refuse(path, column, names, _true(pc.equal(names, "")), "is no service's name", "name a service in each row")
+    return names
 
 
 def _table(path: Path, wanted: list[str]) -> pa.Table:

@@ -11,6 +11,7 @@ from sources.replay_command import replay
 from sources.send_command import send
 from sources.simulate_command import simulate
 from stack.commands import dead_letters, new, queries, schemas, streams, version
+from stack.commands.backtest import backtest_command
 from stack.commands.check import check
 from stack.commands.connect import connect
 from stack.commands.env import env
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 for command in (run, up, check, status, logs, pid, env, down, clean, replay, simulate, send, read, connect, topics, access):
     app.command()(command)
+app.command("backtest")(backtest_command)
 app.command(context_settings=PASSED_ON)(kafka)
 app.add_typer(streams.app, name="streams")
 app.add_typer(queries.app, name="queries")

@@ -1,55 +1,63 @@
 """From scores to alarms: one for each incident, and fewer where there were many.
 
-An alarm stands at the onset. Until its service has been quiet again, or REST_DAYS have passed, what follows belongs to the same
-incident and its score falls back, unless it is much larger than what raised the alarm.
+An alarm stands at the onset. For REST_DAYS what follows belongs to the same incident and its score falls back, unless it is much
+larger than what raised the alarm.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jobs.transforms.detector.moments import DAY, Bools, Floats, Pace
 
-THRESHOLD = 2.0  # score of an alarm
-REST_DAYS = 1.0  # one alarm in so many days
+THRESHOLD = 2.0  # score of an alarm, unless a caller sets another
+REST_DAYS = 0.5  # one alarm in so many days
 LARGER = 2.0  # times the size that raised the alarm: this is news
 FALLEN = 0.05  # of its score is left to what follows an alarm
 BUDGET_DAYS, BUDGET = 7.0, 0.1  # each alarm of the last days makes the next score a tenth smaller, for a while
 STILL = 2.0  # scales: within them a reading is back to normal
 GAP = 3  # normal readings, one after the other, that end an incident
-NEVER = -np.inf
 
 
 class Alarms(NamedTuple):
     """One entry per service. at: epoch seconds of the last alarm, -inf before the first. size: of what raised it, in scales.
-    load: alarms of the last days, faded. open: whether its incident goes on. normal: readings within STILL since."""
+    load: alarms of the last days, faded. opened: epoch seconds of the onset of the open incident, NaN if none is open.
+    normal: readings within STILL since the last beyond."""
 
     at: Floats
     size: Floats
     load: Floats
-    open: Bools
+    opened: Floats
     normal: Floats
+
+
+class Raised(NamedTuple):
+    """One entry per service. score: what is reported. alarm: an alarm is raised now. incident: onset (epoch seconds) of the open
+    incident to which the reading belongs, NaN if it belongs to none."""
+
+    score: Floats
+    alarm: Bools
+    incident: Floats
 
 
 def new_alarms(services: int) -> Alarms:
     zeros = np.zeros(services)
-    return Alarms(np.full(services, NEVER), zeros, zeros.copy(), np.zeros(services, bool), zeros.copy())
+    return Alarms(np.full(services, -np.inf), zeros, zeros.copy(), np.full(services, np.nan), zeros.copy())
 
 
 def raised(
-    alarms: Alarms, scores: Floats, sizes: Floats, stuck: Bools, present: Bools, time: Floats, pace: Pace
-) -> tuple[Alarms, Floats, Bools, Bools]:
-    """(alarms, the scores to be reported, who raises an alarm now, whose reading belongs to an open incident).
-
-    sizes: the readings' errors in scales, both tails alike. stuck: for them, size says nothing. time: epoch seconds.
-    """
+    alarms: Alarms, scores: Floats, sizes: Floats, stuck: Bools, present: Bools, time: Any, pace: Pace, threshold: float = THRESHOLD
+) -> tuple[Alarms, Raised]:
+    """(alarms after these scores, what they raise). sizes: errors in scales, both tails alike; it says nothing of who is `stuck`.
+    time: epoch seconds, one for all services or one each."""
     lowered = scores / (1 + BUDGET * alarms.load)
     resting = (time - alarms.at < REST_DAYS * DAY) & ~(sizes > LARGER * alarms.size) & ~stuck
     reported = np.where(resting, FALLEN * lowered, lowered)
-    alarm = present & (reported >= THRESHOLD)
-    off = stuck | (sizes >= STILL)
-    normal = np.where(present, np.where(off | alarm, 0, alarms.normal + 1), alarms.normal)
-    still_open = (alarms.open & (normal < GAP)) | alarm
+    alarm = present & (reported >= threshold)
+    off = alarm | stuck | (sizes >= STILL)
+    normal = np.where(present, np.where(off, 0, alarms.normal + 1), alarms.normal)
+    opened = np.where(normal < GAP, alarms.opened, np.nan)
+    opened = np.where(alarm & np.isnan(opened), time, opened)
     load = np.where(present, alarms.load * (1 - pace.rate(BUDGET_DAYS)) + alarm, alarms.load)
-    after = Alarms(np.where(alarm, time, alarms.at), np.where(alarm, sizes, alarms.size), load, still_open, normal)
-    return after, reported, alarm, present & still_open & (off | alarm)
+    after = Alarms(np.where(alarm, time, alarms.at), np.where(alarm, sizes, alarms.size), load, opened, normal)
+    return after, Raised(reported, alarm, np.where(present & off, opened, np.nan))

@@ -28,12 +28,13 @@ class State(NamedTuple):
 
 
 class Score(NamedTuple):
-    """One entry per service; NaN or False where it had no reading.
+    """One entry per service. Without a reading: score 0, False and NaN, but for expected, low and high.
 
-    expected, low, high: in the unit of the readings; expected is NaN for a service's first reading. score: for one common threshold.
-    alarm: an incident begins. deviates: the reading belongs to an open incident. shift: the level has shifted for good.
-    And why: season, a number into seasons.NAMES; size, the error in scales; of `seen` past errors, `beyond` were at least as large;
-    stuck: the value has repeated itself for longer than ever.
+    expected, low, high: in the unit of the readings; NaN before a service's second reading. score: for one common threshold.
+    alarm: an incident begins, or becomes much larger. incident: onset (epoch seconds) of the open incident that the reading belongs
+    to, else NaN. shifted: the level has changed for good. And why: season, a number into seasons.NAMES; size, the error of the
+    reading in scales; of `seen` past errors, `beyond` were at least as large; stuck: the value repeats itself for longer than ever.
+    raw, largest: what `alarms.raised` made of them: the score before rest and budget, the larger size of the judged spans.
     """
 
     expected: Floats
@@ -41,13 +42,15 @@ class Score(NamedTuple):
     high: Floats
     score: Floats
     alarm: Bools
-    deviates: Bools
-    shift: Bools
+    incident: Floats
+    shifted: Bools
     season: Ints
     size: Floats
     beyond: Floats
     seen: Floats
     stuck: Bools
+    raw: Floats
+    largest: Floats
 
 
 def new_state(services: int, pace: Pace) -> State:
@@ -63,12 +66,16 @@ def new_state(services: int, pace: Pace) -> State:
     )
 
 
-def step(state: State, values: Floats, moment: Moment, pace: Pace) -> tuple[State, Score]:
+def step(
+    state: State, values: Floats, moment: Moment, pace: Pace, threshold: float = alarming.THRESHOLD
+) -> tuple[State, Score]:
     """Judges one reading of each service, NaN where it has none; the state that was given stays as it is."""
-    return advance(_copied(state), values, moment, pace)
+    return advance(_copied(state), values, moment, pace, threshold)
 
 
-def advance(state: State, values: Floats, moment: Moment, pace: Pace) -> tuple[State, Score]:
+def advance(
+    state: State, values: Floats, moment: Moment, pace: Pace, threshold: float = alarming.THRESHOLD
+) -> tuple[State, Score]:
     """As `step`, but the state that was given is used up: its tables go over to the new one. For walks through long histories."""
     present = np.isfinite(values)
     values = np.where(present, values, 0.0)
@@ -86,34 +93,29 @@ def advance(state: State, values: Floats, moment: Moment, pace: Pace) -> tuple[S
     errors = np.where(present & old, inner - best, 0.0)
     sizes = errors / usual
 
-    past = rarity.shifted(state.past, errors, present)
-    past, verdict = rarity.judge(past, usual, present & (known.seen >= scale.YOUNG))
+    past, verdict = rarity.judge(rarity.shifted(state.past, errors, present), usual, present & (known.seen >= scale.YOUNG))
     runs, is_stuck = stuck.followed(state.runs, kind, inner, known.seen, present)
     side, moved = shift.leaned(state.side, errors, sizes, known.seen > pace.per_day, present, pace)
     raw = np.where(is_stuck, np.maximum(verdict.score, stuck.SCORE), verdict.score)
-    alarms, score, alarm, deviates = alarming.raised(state.alarms, raw, verdict.size, is_stuck, present, moment.time, pace)
+    alarms, found = alarming.raised(state.alarms, raw, verdict.size, is_stuck, present, moment.time, pace, threshold)
 
-    taught = best + scale.clipped(errors, usual, known.seen)
+    lesson = scale.clipped(errors, usual, known.seen)
     lessons = scale.clipped(inner[:, None] - expected, usual, known.seen)
     everyday = np.broadcast_to(~np.asarray(moment.holiday, bool), present.shape)
-    learned = seasons.learn(known, slots, inner, lessons, taught, competing, present, everyday, pace)
+    learned = seasons.learn(known, slots, inner, lessons, best + lesson, competing, present, everyday, pace)
     new = State(
         kinds.remembered(kind, inner, present),
         seasons.moved(learned, moved),
-        scale.widened(state.scale, inner, scale.clipped(errors, usual, known.seen), known.seen, present, pace),
+        scale.widened(state.scale, inner, lesson, known.seen, present, pace),
         past,
         runs,
         side,
         alarms,
     )
-    believed = present & old
-    low, middle, high = (
-        np.where(believed, kinds.outward(kind, best + width), np.nan) for width in (-BAND * usual, 0 * usual, BAND * usual)
-    )
-    score = np.where(present, score, np.nan)
-    shifted = present & (moved != 0)
-    sizes = np.where(believed, sizes, np.nan)
-    return new, Score(middle, low, high, score, alarm, deviates, shifted, season, sizes, verdict.beyond, verdict.seen, is_stuck)
+    low, middle, high = (np.where(old, kinds.outward(kind, best + scales * usual), np.nan) for scales in (-BAND, 0, BAND))
+    why = season, np.where(present & old, sizes, np.nan), verdict.beyond, verdict.seen, is_stuck
+    score = np.where(present, found.score, 0.0)
+    return new, Score(middle, low, high, score, found.alarm, found.incident, moved != 0, *why, raw, verdict.size)
 
 
 def _without_root(state: State, who: Bools) -> State:
