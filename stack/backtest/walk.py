@@ -9,7 +9,7 @@ from jobs.transforms.detector import alarms, detector
 from jobs.transforms.detector.moments import DAY, Moment, Pace
 from stack.backtest.rows import Rows
 
-FLAGS = ("alarm", "shifted", "stuck")
+FLAGS = ("alarm", "shifted", "stuck", "counts")
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,16 @@ def alarmed(rows: Rows, steps: Steps, interval: int, score: detector.Score, thre
     """Which rows would have raised an alarm at that threshold, all else being the same."""
     pace, services = Pace(interval), len(rows.names)
     state, found = alarms.new_alarms(services), np.zeros(len(rows.values), bool)
+    by_row = (score.raw, score.largest, score.stuck, score.counts)
     for of_step in steps:
         who = rows.services[of_step]
-        raw, largest, stuck, present = np.zeros(services), np.zeros(services), np.zeros(services, bool), np.zeros(services, bool)
-        raw[who], largest[who], stuck[who] = score.raw[of_step], score.largest[of_step], score.stuck[of_step]
+        present = np.zeros(services, bool)
         present[who] = np.isfinite(rows.values[of_step])
+        columns = [np.zeros(services, column.dtype) for column in by_row]
+        for column, of_row in zip(columns, by_row, strict=True):
+            column[who] = of_row[of_step]
         time = float(rows.instants[of_step[0]] // 1000 // interval * interval)
-        state, raised = alarms.raised(state, raw, largest, stuck, present, time, pace, threshold)
+        state, raised = alarms.raised(state, *columns, present, time, pace, threshold)
         found[of_step] = raised.alarm[who]
     return found
 

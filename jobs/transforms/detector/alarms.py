@@ -1,7 +1,7 @@
 """From scores to alarms: one for each incident, and fewer where there were many.
 
-An alarm stands at the onset. For REST_DAYS what follows belongs to the same incident and its score falls back, unless it is much
-larger than what raised the alarm.
+An alarm stands at the onset. For a while what follows belongs to the same incident and its score falls back. Counts rest for a day,
+for their bursts go on and grow. Other numbers rest for half a day, and what is much larger than what raised the alarm is news.
 """
 
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 from jobs.transforms.detector.moments import DAY, Bools, Floats, Pace
 
 THRESHOLD = 2.0  # score of an alarm, unless a caller sets another
-REST_DAYS = 0.5  # one alarm in so many days
+COUNTS_REST, REST = 1.0, 0.5  # one alarm in so many days
 LARGER = 2.0  # times the size that raised the alarm: this is news
 FALLEN = 0.05  # of its score is left to what follows an alarm
 BUDGET_DAYS, BUDGET = 7.0, 0.1  # each alarm of the last days makes the next score a tenth smaller, for a while
@@ -46,12 +46,21 @@ def new_alarms(services: int) -> Alarms:
 
 
 def raised(
-    alarms: Alarms, scores: Floats, sizes: Floats, stuck: Bools, present: Bools, time: Any, pace: Pace, threshold: float = THRESHOLD
+    alarms: Alarms,
+    scores: Floats,
+    sizes: Floats,
+    stuck: Bools,
+    counts: Bools,
+    present: Bools,
+    time: Any,
+    pace: Pace,
+    threshold: float = THRESHOLD,
 ) -> tuple[Alarms, Raised]:
     """(alarms after these scores, what they raise). sizes: errors in scales, both tails alike; it says nothing of who is `stuck`.
-    time: epoch seconds, one for all services or one each."""
+    counts: whose values are counts. time: epoch seconds, one for all services or one each."""
     lowered = scores / (1 + BUDGET * alarms.load)
-    resting = (time - alarms.at < REST_DAYS * DAY) & ~(sizes > LARGER * alarms.size) & ~stuck
+    rest = DAY * np.where(counts, COUNTS_REST, REST)
+    resting = (time - alarms.at < rest) & (counts | (sizes <= LARGER * alarms.size)) & ~stuck
     reported = np.where(resting, FALLEN * lowered, lowered)
     alarm = present & (reported >= threshold)
     off = alarm | stuck | (sizes >= STILL)

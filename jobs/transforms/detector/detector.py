@@ -33,7 +33,7 @@ class Score(NamedTuple):
     expected, low, high: in the unit of the readings; NaN before a service's second reading. score: for one common threshold.
     alarm: an incident begins, or becomes much larger. incident: onset (epoch seconds) of the open incident that the reading belongs
     to, else NaN. shifted: the level has changed for good. And why: season, a number into seasons.NAMES; size, the error of the
-    reading in scales; of `seen` past errors, `beyond` were at least as large; stuck: the value repeats itself for longer than ever.
+    reading in scales; of `seen` past errors, `beyond` were at least as large; stuck: the value repeats itself for longer than ever; counts: the values are taken for counts.
     raw, largest: what `alarms.raised` made of them: the score before rest and budget, the larger size of the judged spans.
     """
 
@@ -49,6 +49,7 @@ class Score(NamedTuple):
     beyond: Floats
     seen: Floats
     stuck: Bools
+    counts: Bools
     raw: Floats
     largest: Floats
 
@@ -86,7 +87,7 @@ def advance(
     known = state.seasons
     slots = seasons.slots_of(moment, pace)
     expected, competing = seasons.ideas(known, slots)
-    season = seasons.believed(known, competing)
+    season = seasons.believed(known, competing, moment)
     best = expected[np.arange(len(values)), season]
     usual = scale.usual(state.scale, kind, known.seen)
     old = known.seen > 0
@@ -97,7 +98,8 @@ def advance(
     runs, is_stuck = stuck.followed(state.runs, kind, inner, known.seen, present)
     side, moved = shift.leaned(state.side, errors, sizes, known.seen > pace.per_day, present, pace)
     raw = np.where(is_stuck, np.maximum(verdict.score, stuck.SCORE), verdict.score)
-    alarms, found = alarming.raised(state.alarms, raw, verdict.size, is_stuck, present, moment.time, pace, threshold)
+    counts = scale.counts(state.scale, kind, known.seen)
+    alarms, found = alarming.raised(state.alarms, raw, verdict.size, is_stuck, counts, present, moment.time, pace, threshold)
 
     lesson = scale.clipped(errors, usual, known.seen)
     lessons = scale.clipped(inner[:, None] - expected, usual, known.seen)
@@ -113,7 +115,7 @@ def advance(
         alarms,
     )
     low, middle, high = (np.where(old, kinds.outward(kind, best + scales * usual), np.nan) for scales in (-BAND, 0, BAND))
-    why = season, np.where(present & old, sizes, np.nan), verdict.beyond, verdict.seen, is_stuck
+    why = season, np.where(present & old, sizes, np.nan), verdict.beyond, verdict.seen, is_stuck, counts
     score = np.where(present, found.score, 0.0)
     return new, Score(middle, low, high, score, found.alarm, found.incident, moved != 0, *why, raw, verdict.size)
 

@@ -34,8 +34,12 @@ def usual(scale: Scale, kind: Kind, seen: Floats) -> Floats:
     quantum = np.where(np.isfinite(kind.quantum), kind.quantum, 0)
     floor = np.maximum(QUANTUM_SHARE * quantum, SPREAD_SHARE * spread)
     floor = np.maximum(floor, 1e-6 * np.abs(scale.mean) + 1e-9)
-    counts = kind.whole & ((scale.error > UNDERDISPERSED) | (seen < 20))
-    return np.maximum(scale.error, np.where(counts, np.maximum(floor, POISSON), floor))
+    return np.maximum(scale.error, np.where(counts(scale, kind, seen), np.maximum(floor, POISSON), floor))
+
+
+def counts(scale: Scale, kind: Kind, seen: Floats) -> Bools:
+    """Who counts: whole numbers that vary at least about as much as Poisson's do."""
+    return kind.whole & ((scale.error > UNDERDISPERSED) | (seen < 2 * YOUNG))
 
 
 def clipped(errors: Floats, scales: Floats, seen: Floats) -> Floats:

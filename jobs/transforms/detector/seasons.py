@@ -84,10 +84,11 @@ def ideas(seasons: Seasons, slots: tuple[Slots, Slots, Slots]) -> tuple[Floats, 
     return found, seen >= ENOUGH
 
 
-def believed(seasons: Seasons, competing: Bools) -> Ints:
-    """Which idea each service goes by now."""
+def believed(seasons: Seasons, competing: Bools, moment: Moment) -> Ints:
+    """Which idea each service goes by now. On other days than holidays, the idea of a holiday is that of the week."""
     cost = np.where(competing & (seasons.judged > 0), seasons.error * PENALTY, np.inf)
-    return np.argmin(cost, axis=1)
+    season = np.argmin(cost, axis=1)
+    return np.where((season == HOLIDAY) & ~np.asarray(moment.holiday, bool), WEEK_SLOT, season)
 
 
 def _read(profile: Profile, slots: Slots) -> tuple[Floats, Floats]:

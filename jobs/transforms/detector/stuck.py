@@ -14,7 +14,7 @@ SCORE = 3.0
 
 
 class Runs(NamedTuple):
-    """One entry per service: repetitions of the newest value, and the most there ever were of one value."""
+    """One entry per service: repetitions of the newest value, and the most there were of any value before it."""
 
     now: Floats
     longest: Floats
@@ -25,7 +25,9 @@ def new_runs(services: int) -> Runs:
 
 
 def followed(runs: Runs, kind: Kind, inner: Floats, seen: Floats, present: Bools) -> tuple[Runs, Bools]:
-    """(the runs after these readings, services that are stuck by them). Zeros of a count are no run: nothing happens, again."""
-    now = np.where(present, np.where(inner == kind.last, runs.now + 1, 0), runs.now)
-    unusual = (now >= SHORTEST) & (now >= TIMES * runs.longest + MORE) & (seen > KNOWN)
-    return Runs(now, np.maximum(runs.longest, now)), present & unusual & ~(kind.whole & (inner == 0))
+    """(the runs after these readings, services whose run becomes unusual with this reading). Zeros of a count are no run."""
+    same = inner == kind.last
+    now = np.where(present, np.where(same, runs.now + 1, 0), runs.now)
+    longest = np.where(present & ~same, np.maximum(runs.longest, runs.now), runs.longest)
+    limit = np.maximum(SHORTEST, np.ceil(TIMES * longest + MORE))
+    return Runs(now, longest), present & (now == limit) & (seen > KNOWN) & ~(kind.whole & (inner == 0))

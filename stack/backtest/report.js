@@ -1,0 +1,47 @@
+// The charts of a backtest: value, expected value and band, and below them the score, with incidents and labels as spans of colour.
+
+for (const [index, chart] of JSON.parse(document.getElementById("data").textContent).entries()) {
+  const place = document.querySelectorAll(".chart")[index];
+  const [times, value, low, high, expected, score] = chart.columns;
+  const sync = { key: `chart-${index}` };
+  const spans = (plot) => {
+    const { ctx, bbox } = plot;
+    for (const [list, colour] of [[chart.labels, "rgb(24 121 78 / 20%)"], [chart.incidents, "rgb(209 36 47 / 35%)"]]) {
+      ctx.fillStyle = colour;
+      for (const [start, end] of list) {
+        const from = Math.max(plot.valToPos(start, "x", true), bbox.left);
+        const to = Math.min(plot.valToPos(end, "x", true), bbox.left + bbox.width);
+        if (to >= from) ctx.fillRect(from, bbox.top, Math.max(to - from, 2), bbox.height);
+      }
+    }
+  };
+  const options = (height, series, more) => ({
+    width: place.clientWidth || 1100,
+    height,
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), chart.zone),
+    cursor: { sync },
+    hooks: { drawClear: [spans] },
+    series: [{}, ...series],
+    ...more,
+  });
+  const band = { stroke: "transparent", points: { show: false } };
+  new uPlot(
+    options(
+      300,
+      [
+        { ...band, label: "low" },
+        { ...band, label: "high" },
+        { label: "expected", stroke: "#6b7686", width: 1, points: { show: false } },
+        { label: "value", stroke: "#1f6feb", width: 1, points: { show: false } },
+      ],
+      { bands: [{ series: [2, 1], fill: "rgb(107 118 134 / 18%)" }] },
+    ),
+    [times, low, high, expected, value],
+    place,
+  );
+  new uPlot(
+    options(130, [{ label: "score", stroke: "#8250df", width: 1, points: { show: false } }], { scales: { y: { range: (_, __, top) => [0, Math.max(top, chart.threshold * 1.2)] } } }),
+    [times, score],
+    place,
+  );
+}
