@@ -5,11 +5,15 @@ of a window counts up to 1, the earlier the more; a window without one costs 1; 
 a window. 0 is what no alarm at all gets, 100 what an alarm at each window's first row gets.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from bench.detection_incidents import PROBATION, Labelled
+from bench.detection_series import DAY
 
 FALSE_ALARM = 0.11
+APART = DAY // 2  # seconds between two alarms of a series
 
 
 def weight(position: np.ndarray) -> np.ndarray:
@@ -26,7 +30,7 @@ def gains(case: Labelled, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for number, (start, end) in enumerate(case.windows()):
         span = max(end - start, 1)
         owner[start : end + 1] = number
-        worth[start : end + 1] = weight((np.arange(start, end + 1) - end) / span - 0.0)
+        worth[start : end + 1] = weight((np.arange(start, end + 1) - end) / span)
         behind = np.arange(end + 1, min(rows, end + 1 + 3 * span))
         worth[behind] = FALSE_ALARM * weight((behind - end) / span)
     best = np.full(len(case.incidents), np.nan)
@@ -47,7 +51,6 @@ def gains(case: Labelled, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def early_detection(cases: list[Labelled], scores: list[np.ndarray]) -> tuple[float, float]:
     """(score of 100, the one threshold for all that reaches it)."""
-    windows = sum(len(case.incidents) for case in cases)
     parts = [gains(case, each) for case, each in zip(cases, scores, strict=True)]
     grid = np.unique(np.concatenate([part[0] for part in parts]))[::-1]
     if len(grid) > 2000:
@@ -56,6 +59,55 @@ def early_detection(cases: list[Labelled], scores: list[np.ndarray]) -> tuple[fl
     for case, (thresholds, gain) in zip(cases, parts, strict=True):
         steps = np.concatenate([[-float(len(case.incidents))], gain])
         sums += steps[np.searchsorted(-thresholds, -grid, side="right")]
-    best = int(np.argmax(sums))
-    perfect = sum(float(weight(np.array(-1.0))) for _ in range(windows))
-    return 100 * (sums[best] + windows) / (perfect + windows), float(grid[best])
+    best, windows = int(np.argmax(sums)), sum(len(case.incidents) for case in cases)
+    perfect = windows * float(weight(np.array(-1.0)))
+    return 100 * (float(sums[best]) + windows) / (perfect + windows), float(grid[best])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of one series, from its probation's end: alarms, right ones, incidents by kind and found or not, delays of the found in seconds."""
+
+    weeks: float
+    alarms: int
+    right: int
+    found: list[tuple[str, bool]]
+    delays: list[float]
+
+
+def alarms(case: Labelled, scores: np.ndarray, threshold: float) -> np.ndarray:
+    """Rows with an alarm: score >= threshold, and none in the half day before. For every system alike."""
+    times, last, found = case.series.times, -np.inf, []
+    for row in np.flatnonzero(scores >= threshold).tolist():
+        if times[row] - last >= APART:
+            found.append(row)
+            last = times[row]
+    return np.array([row for row in found if row >= PROBATION * len(scores)], np.int64)
+
+
+def outcome(case: Labelled, scores: np.ndarray, threshold: float) -> Outcome:
+    """An incident is found by an alarm from its onset to its end, at most a day, and three intervals after."""
+    times, rows = case.series.times, alarms(case, scores, threshold)
+    right, found, delays = np.zeros(len(rows), bool), [], []
+    for each in case.incidents:
+        onset = times[each.start]
+        until = min(times[each.end - 1], onset + DAY) + 3 * case.series.interval
+        within = (times[rows] >= onset) & (times[rows] <= until)
+        right |= within
+        found.append((each.kind, bool(within.any())))
+        delays += (times[rows[within]][:1] - onset).tolist()
+    weeks = (1 - PROBATION) * (times[-1] - times[0]) / (7 * DAY)
+    return Outcome(float(weeks), len(rows), int(right.sum()), found, delays)
+
+
+def threshold_for(cases: list[Labelled], scores: list[np.ndarray], per_week: float) -> float:
+    """The lowest threshold, of 400 quantiles of the scores, at which all series together raise at most so many alarms a week."""
+    weeks = sum(outcome(case, each, np.inf).weeks for case, each in zip(cases, scores, strict=True))
+    every = np.concatenate(scores)
+    grid = np.unique(np.quantile(every[every > 0], 1 - np.geomspace(1e-5, 0.2, 400)))
+    low, high = 0, len(grid) - 1
+    while low < high:
+        middle = (low + high) // 2
+        raised = sum(len(alarms(case, each, grid[middle])) for case, each in zip(cases, scores, strict=True))
+        low, high = (low, middle) if raised <= per_week * weeks else (middle + 1, high)
+    return float(grid[low])
