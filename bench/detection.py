@@ -1,7 +1,7 @@
 """How well incidents are detected: precision, recall, delay and false alarms at one alert load, for Sundial and its peers.
 
-The series are cuts of the real captures and generated ones; incidents of eight kinds are injected into them. `--half dev` is the half
-to develop with. The half `sealed` is for the table in bench/README.md: nothing is ever chosen by it.
+The series are cuts of the real captures and generated ones; incidents of eight kinds are injected into them. `--half dev` is the
+half to develop with. The half `sealed` is for the table in bench/README.md: nothing is ever chosen by it.
 """
 
 import argparse

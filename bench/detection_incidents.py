@@ -86,7 +86,11 @@ def _changed(kind: str, series: Series, values: np.ndarray, at: int, end: int, r
     elif kind == "surge":
         new = normal * random.uniform(1.5, 3) + random.uniform(0.7, 2) * tail if counts else normal + size
     elif kind == "drift":
-        new = normal * (1 + (random.uniform(0.6, 2) if up else -0.8) * progress) if counts else normal + (size if up else -size) * progress
+        new = (
+            normal * (1 + (random.uniform(0.6, 2) if up else -0.8) * progress)
+            if counts
+            else normal + (size if up else -size) * progress
+        )
     elif kind == "shift":
         new = normal * (random.uniform(1.5, 3) if up else 0.4) if counts else normal + (size if up else -size) * 0.7
     elif kind == "silence":

@@ -1,8 +1,8 @@
 """How good scores are: alarms against labelled windows.
 
 The early-detection score is that of the Numenta benchmark's standard profile (Lavin & Ahmad, 2015, section II): the first alarm
-of a window counts up to 1, the earlier the more; a window without one costs 1; an alarm outside costs up to 0.11, less just behind
-a window. 0 is what no alarm at all gets, 100 what an alarm at each window's first row gets.
+of a window counts up to 1, the earlier the more; a window without one costs 1; an alarm outside costs up to 0.11, less just
+behind a window. 0 is what no alarm at all gets, 100 what an alarm at each window's first row gets.
 """
 
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ def early_detection(cases: list[Labelled], scores: list[np.ndarray]) -> tuple[fl
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one series, from its probation's end: alarms, right ones, incidents by kind and found or not, delays of the found in seconds."""
+    """Of one series after its probation: alarms, right ones, (kind, found or not) of incidents, seconds until the found ones were."""
 
     weeks: float
     alarms: int

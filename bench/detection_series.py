@@ -4,7 +4,6 @@ A generated series imitates one kind of real series with its nuisances: heavy ta
 wandering levels. None of these is an incident, so a detector that reports them raises false alarms.
 """
 
-import gzip
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,7 +98,9 @@ def network(times: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Bytes: a base with log-normal noise and bursts of transfers over some orders of magnitude."""
     rows = len(times)
     base = 10 ** random.uniform(4, 7) * np.exp(random.normal(0, random.uniform(0.05, 0.4), rows))
-    moved = 1 + random.uniform(1, 10) * bursts(random, rows, random.uniform(0.001, 0.03), random.uniform(1.5, 3), random.uniform(0.5, 6))
+    moved = 1 + random.uniform(1, 10) * bursts(
+        random, rows, random.uniform(0.001, 0.03), random.uniform(1.5, 3), random.uniform(0.5, 6)
+    )
     hourly = np.where((times // 300) % 12 == 3, random.choice([1.0, 1.0, 3.0]), 1.0)
     return np.round(base * moved * hourly * day_curve(times, random, random.choice([0.0, 0.2])), int(random.integers(0, 2)))
 
@@ -154,7 +155,11 @@ def travel(times: np.ndarray, random: np.random.Generator) -> np.ndarray:
 def temperature(times: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Temperature of a machine or a room: it drifts for hours and days, with small noise; a machine dips when it pauses."""
     rows = len(times)
-    path = random.uniform(50, 95) + wander(random, rows, 1500, random.uniform(2, 5)) + wander(random, rows, 60, random.uniform(0.5, 2))
+    path = (
+        random.uniform(50, 95)
+        + wander(random, rows, 1500, random.uniform(2, 5))
+        + wander(random, rows, 60, random.uniform(0.5, 2))
+    )
     daily = random.choice([0.0, 2.0]) * np.sin(times * 2 * np.pi / DAY)
     pause = bursts(random, rows, random.choice([0.0, 0.0007]), 3.0, 20) * 6
     return path + daily + random.normal(0, random.uniform(0.05, 0.6), rows) - pause
@@ -163,7 +168,9 @@ def temperature(times: np.ndarray, random: np.random.Generator) -> np.ndarray:
 def latency(times: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Milliseconds of a service or a machine's vibration: negative never, noise that grows by day."""
     load = day_curve(times, random, random.uniform(0, 0.4))
-    return np.round(random.uniform(5, 80) * (1 + 0.2 * load * random.gamma(2, 0.5, len(times))) + wander(random, len(times), 100, 1), 3)
+    return np.round(
+        random.uniform(5, 80) * (1 + 0.2 * load * random.gamma(2, 0.5, len(times))) + wander(random, len(times), 100, 1), 3
+    )
 
 
 Generator = Callable[[np.ndarray, np.random.Generator], np.ndarray]
@@ -200,7 +207,7 @@ def generated(kind: str, number: int) -> Series:
 
 def world_cup(number: int) -> Series:
     """Requests in five minutes over two of the tournament's weeks; the matches' own surges are in it."""
-    table = csv.read_csv(gzip.open(SAMPLES / "worldcup98_requests_per_minute.csv.gz"))
+    table = csv.read_csv(SAMPLES / "worldcup98_requests_per_minute.csv.gz")
     seconds = table["period"].cast("timestamp[s]").to_numpy().astype("datetime64[s]").astype(np.int64)
     bins, of_row = np.unique(seconds // 300, return_inverse=True)
     counts = np.bincount(of_row, table["count"].to_numpy().astype(float))
@@ -210,7 +217,7 @@ def world_cup(number: int) -> Series:
 
 def road_traffic(number: int) -> Series:
     """Cars per hour on the interstate over about half a year, local time read as if it were UTC; holidays are in it."""
-    table = csv.read_csv(gzip.open(SAMPLES / "metro_interstate_traffic_volume.csv.gz"))
+    table = csv.read_csv(SAMPLES / "metro_interstate_traffic_volume.csv.gz")
     seconds = table["date_time"].to_numpy().astype("datetime64[s]").astype(np.int64)
     times, first = np.unique(seconds, return_index=True)
     values = table["traffic_volume"].to_numpy().astype(float)[first]

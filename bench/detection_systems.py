@@ -67,9 +67,9 @@ def _rolling(series: Series) -> np.ndarray:
 
 
 def seasonal_esd(series: list[Series]) -> Scores:
-    """The test statistic of seasonal hybrid ESD (Vallis, Hochenbaum & Kejariwal, "A novel technique for long-term anomaly detection
-    in the cloud", 2014), made causal: the value without the median of its time of day over two weeks, by median and MAD of all
-    such residuals of these weeks, which are taken anew each hour."""
+    """The test statistic of seasonal hybrid ESD, made causal (Vallis, Hochenbaum & Kejariwal, "A novel technique for long-term
+    anomaly detection in the cloud", 2014): the value without the median of its time of day over two weeks, by median and MAD of
+    all such residuals of these weeks, which are taken anew each hour."""
     return [_seasonal(each) for each in series]
 
 
@@ -80,7 +80,9 @@ def _seasonal(series: Series) -> np.ndarray:
     scores, centre, spread, level = np.zeros(len(series.times)), 0.0, 0.0, 0.0
     each_hour = max(1, 3600 // series.interval)
     for row, (time, value) in enumerate(zip(series.times.tolist(), series.values.tolist(), strict=True)):
-        past = slots.setdefault(time % DAY // max(series.interval, 1800), deque(maxlen=HISTORY_DAYS * max(1, 1800 // series.interval)))
+        past = slots.setdefault(
+            time % DAY // max(series.interval, 1800), deque(maxlen=HISTORY_DAYS * max(1, 1800 // series.interval))
+        )
         if row % each_hour == 0 and len(residuals) >= 12:
             values = np.array(residuals)
             centre = float(np.median(values))

@@ -15,8 +15,10 @@ MAY_IMPORT = {
     "dags": {"contracts", "supervision"},
     "serving": {"contracts", "supervision"},
     "sources": {"contracts"},
-    "stack": {"contracts", "sources", "supervision"},
+    "stack": {"contracts", "sources", "supervision", "jobs"},
 }
+# Of jobs/, other rooms may use formulas that need no Spark alone.
+OF_JOBS = ("jobs.transforms.detector",)
 WITHOUT = {
     "contracts": {"pyspark", "airflow"},
     "supervision": {"pyspark", "airflow"},
@@ -37,7 +39,8 @@ INSIDE_STACK = {
     "install": {"errors"},
     "deploy": {"errors", "instance"},
     "parts": {"errors", "instance", "private", "install", "deploy"},
-    "commands": {"errors", "instance", "install", "deploy", "parts", "main_job"},
+    "backtest": {"errors", "instance"},
+    "commands": {"errors", "instance", "install", "deploy", "parts", "backtest", "main_job"},
 }
 FORMULAS_MAY_IMPORT = (
     *("datetime", "collections.abc", "dataclasses", "typing", "numpy", "pandas", "pyarrow", "pyspark.sql"),
@@ -67,6 +70,19 @@ def test_rooms_import_one_way(room):
     for file in files(room):
         rooms = {name.split(".")[0] for name in imports(file)} & ROOMS - {room}
         assert rooms <= MAY_IMPORT[room], f"{file.relative_to(REPO)} imports {rooms - MAY_IMPORT[room]}"
+
+
+@pytest.mark.parametrize("room", sorted(set(MAY_IMPORT) - {"jobs"}))
+def test_other_rooms_use_the_formulas_without_spark_alone(room):
+    for file in files(room):
+        of_jobs = {name for name in imports(file) if name.split(".")[0] == "jobs"}
+        assert all(name.startswith(OF_JOBS) for name in of_jobs), f"{file.relative_to(REPO)} imports {of_jobs}"
+
+
+def test_formulas_that_others_use_need_arrays_alone():
+    for file in files("jobs", "transforms", "detector"):
+        for name in imports(file):
+            assert name.startswith(("typing", "dataclasses", "numpy", *OF_JOBS)), f"{file.name} imports {name}"
 
 
 @pytest.mark.parametrize("room", WITHOUT)

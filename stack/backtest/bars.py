@@ -13,7 +13,10 @@ def weekly_bars(result: Backtest) -> str:
     """Two charts, each with a scale of its own. Weeks count from the first reading."""
     return "".join(
         f"<figure><figcaption>{caption}</figcaption>{_bars(result, flags)}</figure>"
-        for caption, flags in (("Alarms of the detector", result.score.alarm), ("Readings that the plain rule flags", result.plain))
+        for caption, flags in (
+            ("Alarms of the detector", result.score.alarm),
+            ("Readings that the plain rule flags", result.plain),
+        )
     )
 
 
@@ -27,9 +30,7 @@ def _bars(result: Backtest, flags: np.ndarray) -> str:
         start = first + week * WEEK_MS
         day = dt.datetime.fromtimestamp(start / 1000, dt.UTC)
         height, warm = HEIGHT * count / most, " class=warm" if start + WEEK_MS <= result.counted_from else ""
-        x, y, wide = week * width, HEIGHT - height, width * (1 - GAP)
-        bars.append(
-            f'<rect{warm} x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{height:.1f}"><title>{day:%Y-%m-%d}: {count:,}</title></rect>'
-        )
-    label = f"at most {most:,} a week"
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img">{"".join(bars)}</svg><p class=quiet>{label}</p>'
+        box = f'x="{week * width:.1f}" y="{HEIGHT - height:.1f}" width="{width * (1 - GAP):.1f}" height="{height:.1f}"'
+        bars.append(f"<rect{warm} {box}><title>{day:%Y-%m-%d}: {count:,}</title></rect>")
+    picture = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img">{"".join(bars)}</svg>'
+    return f"{picture}<p class=quiet>at most {most:,} a week</p>"

@@ -75,5 +75,9 @@ def reason(score: Score, row: int) -> str:
     seen, beyond = round(score.seen[row]), round(score.beyond[row])
     side = "above" if score.size[row] >= 0 else "below"
     text = f"{abs(score.size[row]):.1f} scales {side} what {EXPECTED_BY[NAMES[int(score.season[row])]]} leads to expect"
-    text += f"; {beyond:,} of {seen:,} errors before were as large" if seen else "; too few readings before it to tell how rare that is"
+    text += (
+        f"; {beyond:,} of {seen:,} errors before were as large"
+        if seen
+        else "; too few readings before it to tell how rare that is"
+    )
     return text + ("; since then the level has shifted for good" if score.shifted[row] else "")

@@ -14,7 +14,7 @@ SUNDAY = 6
 
 
 def last_four_average(rows: Rows, interval: int, holiday: np.ndarray) -> np.ndarray:
-    """Of each row, the mean of its service's readings in its slot on the last four dates of its kind of day; NaN with fewer than two.
+    """Of each row, the mean of its service's readings in its slot on the last four dates of its kind of day; NaN with only one.
 
     A public holiday is a Sunday. A date counts from the next date on, as a baseline is computed at night.
     """

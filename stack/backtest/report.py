@@ -32,7 +32,7 @@ def write_report(
         "summary": _summary(result, zone),
         "more": f"<p class=quiet>{left_out:,} more services are in the output file.</p>" if left_out else "",
         "charts": "".join(
-            f'<section><h2>{html.escape(chart["service"])}</h2><div class=chart></div></section>' for chart in charts
+            f"<section><h2>{html.escape(chart['service'])}</h2><div class=chart></div></section>" for chart in charts
         ),
         "bars": weekly_bars(result),
         "verdicts": _verdicts(verdicts),
@@ -115,7 +115,9 @@ def _verdicts(verdicts: dict[str, Judgement]) -> str:
 
 
 def _incidents(result: Backtest, zone: str) -> str:
-    lines = "".join(_incident(result, each, zone) for each in sorted(result.incidents, key=lambda each: -each.highest)[:INCIDENTS_SHOWN])
+    lines = "".join(
+        _incident(result, each, zone) for each in sorted(result.incidents, key=lambda each: -each.highest)[:INCIDENTS_SHOWN]
+    )
     head = "<tr><th>service<th>start<th>end<th>score<th>direction<th>peak<th>expected there<th>total<th>expected in all<th>why"
     return f"<table>{head}{lines}</table>" if lines else "<p>None.</p>"
 

@@ -103,7 +103,11 @@ def _table(path: Path, wanted: list[str]) -> pa.Table:
 
 
 def _text(path: Path):
-    return gzip.open(path, "rt", newline="", encoding="utf-8-sig") if path.name.endswith(".gz") else path.open(newline="", encoding="utf-8-sig")
+    return (
+        gzip.open(path, "rt", newline="", encoding="utf-8-sig")
+        if path.name.endswith(".gz")
+        else path.open(newline="", encoding="utf-8-sig")
+    )
 
 
 def _times(path: Path, column: str, cells: pa.Array, names: pa.Array, zone: str) -> tuple[np.ndarray, np.ndarray]:
@@ -120,7 +124,9 @@ def _times(path: Path, column: str, cells: pa.Array, names: pa.Array, zone: str)
 
 def _values(path: Path, column: str, cells: pa.Array) -> np.ndarray:
     missing, numbers = _true(pc.match_substring_regex(cells, MISSING)), _true(pc.match_substring_regex(cells, NUMBER))
-    _refuse(path, column, cells, ~(missing | numbers), "is not a number", "write a number, or leave it empty if there is no reading")
+    _refuse(
+        path, column, cells, ~(missing | numbers), "is not a number", "write a number, or leave it empty if there is no reading"
+    )
     text = pc.if_else(pa.array(numbers), pc.replace_substring_regex(pc.utf8_trim_whitespace(cells), r"^\+", ""), None)
     return text.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False)
 

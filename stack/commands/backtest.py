@@ -33,12 +33,15 @@ def backtest_command(
     ],
     value: Annotated[str, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Values; empty or NaN: no reading.")],
     interval: Annotated[
-        str, typer.Option(metavar="SPAN", rich_help_panel=COLUMNS, help="What one reading covers: 10s, 5m, 1h. It must divide a day.")
+        str,
+        typer.Option(metavar="SPAN", rich_help_panel=COLUMNS, help="What one reading covers: 10s, 5m, 1h. It must divide a day."),
     ],
     timezone: Annotated[
         str, typer.Option(metavar="ZONE", rich_help_panel=COLUMNS, help="Of local days, and of times without an offset.")
     ],
-    output: Annotated[Path, typer.Option(metavar="OUT.csv", rich_help_panel=RESULTS, help="One row per input row, in its order.")],
+    output: Annotated[
+        Path, typer.Option(metavar="OUT.csv", rich_help_panel=RESULTS, help="One row per input row, in its order.")
+    ],
     service: Annotated[
         str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Services. Without: all rows are of one.")
     ] = None,
@@ -53,10 +56,15 @@ def backtest_command(
     explain: Annotated[
         bool, typer.Option("--explain", rich_help_panel=RESULTS, help="Add the columns service and reason to the output.")
     ] = False,
-    warmup: Annotated[str, typer.Option(metavar="SPAN", rich_help_panel=RULE, help="The first part: scored, but not counted.")] = "28d",
-    threshold: Annotated[float, typer.Option(min=0.01, rich_help_panel=RULE, help="Score from which a reading raises an alarm.")] = THRESHOLD,
+    warmup: Annotated[
+        str, typer.Option(metavar="SPAN", rich_help_panel=RULE, help="The first part: scored, but not counted.")
+    ] = "28d",
+    threshold: Annotated[
+        float, typer.Option(min=0.01, rich_help_panel=RULE, help="Score from which a reading raises an alarm.")
+    ] = THRESHOLD,
     suggest: Annotated[
-        str | None, typer.Option(metavar="N/week", rich_help_panel=RULE, help="Print the threshold for so many alarms, e.g. 2/week.")
+        str | None,
+        typer.Option(metavar="N/week", rich_help_panel=RULE, help="Print the threshold for so many alarms, e.g. 2/week."),
     ] = None,
 ) -> None:
     """What the detector would have reported of a capture, each reading judged by those before it only.
@@ -113,10 +121,9 @@ def _suggestion(result: Backtest, wanted: float, labels: list) -> str:
     alarm = result.alarms_at(threshold)
     counted = [each for each in result.incidents if each.start >= result.counted_from]
     missed = [each for each in counted if not alarm[each.rows].any()]
-    lines = [
-        yaml.safe_dump({"rule": {"score": threshold}}).strip(),
-        f"# {result.per_week(alarm):.1f} alarms a week, {wanted:g} wanted; {len(missed)} of {len(counted)} incidents of this run missed",
-    ]
+    load = f"{result.per_week(alarm):.1f} alarms a week, {wanted:g} wanted"
+    lines = [yaml.safe_dump({"rule": {"score": threshold}}).strip()]
+    lines.append(f"# {load}; {len(missed)} of {len(counted)} incidents of this run missed")
     lines += [f"# missed: {each.id}, {each.direction}, score {each.highest:.2f}" for each in missed[:20]]
     if len(missed) > 20:
         lines.append(f"# missed: … and {len(missed) - 20} more")
@@ -136,7 +143,9 @@ def _span(text: str, option: str) -> int:
 def _interval(text: str) -> int:
     step = _span(text, "--interval")
     if not step or DAY % step:
-        raise StackError(f"--interval {text} does not divide a day", remedy="give the span that one reading covers: 10s, 5m, 30m, 1h")
+        raise StackError(
+            f"--interval {text} does not divide a day", remedy="give the span that one reading covers: 10s, 5m, 30m, 1h"
+        )
     return step
 
 

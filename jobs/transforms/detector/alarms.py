@@ -1,7 +1,7 @@
 """From scores to alarms: one for each incident, and fewer where there were many.
 
-An alarm stands at the onset. For a while what follows belongs to the same incident and its score falls back. Counts rest for a day,
-for their bursts go on and grow. Other numbers rest for half a day, and what is much larger than what raised the alarm is news.
+An alarm stands at the onset. For a while, what follows belongs to the same incident, and its score falls back. Counts rest for a
+day, because their bursts go on and grow. Other numbers rest for half a day, and a much larger error than the first is news.
 """
 
 from typing import Any, NamedTuple

@@ -30,11 +30,14 @@ class State(NamedTuple):
 class Score(NamedTuple):
     """One entry per service. Without a reading: score 0, False and NaN, but for expected, low and high.
 
-    expected, low, high: in the unit of the readings; NaN before a service's second reading. score: for one common threshold.
-    alarm: an incident begins, or becomes much larger. incident: onset (epoch seconds) of the open incident that the reading belongs
-    to, else NaN. shifted: the level has changed for good. And why: season, a number into seasons.NAMES; size, the error of the
-    reading in scales; of `seen` past errors, `beyond` were at least as large; stuck: the value repeats itself for longer than ever; counts: the values are taken for counts.
-    raw, largest: what `alarms.raised` made of them: the score before rest and budget, the larger size of the judged spans.
+    expected, low, high: in the unit of the readings; NaN before a service's second reading.
+    score: for one common threshold. alarm: an incident begins, or becomes much larger.
+    incident: onset (epoch seconds) of the open incident that the reading belongs to, else NaN.
+    shifted: the level has changed for good.
+
+    And why. season: a number into seasons.NAMES. size: the error of the reading in scales. Of `seen` past errors, `beyond` were
+    at least as large. stuck: the value repeats itself for longer than ever. counts: the values are taken for counts.
+    raw, largest: what `alarms.raised` goes by: the score before rest and budget, and the larger size of the judged spans.
     """
 
     expected: Floats
@@ -67,9 +70,7 @@ def new_state(services: int, pace: Pace) -> State:
     )
 
 
-def step(
-    state: State, values: Floats, moment: Moment, pace: Pace, threshold: float = alarming.THRESHOLD
-) -> tuple[State, Score]:
+def step(state: State, values: Floats, moment: Moment, pace: Pace, threshold: float = alarming.THRESHOLD) -> tuple[State, Score]:
     """Judges one reading of each service, NaN where it has none; the state that was given stays as it is."""
     return advance(_copied(state), values, moment, pace, threshold)
 

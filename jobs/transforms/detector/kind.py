@@ -1,7 +1,7 @@
 """What kind of series a service has, found out from its own past: counts, other numbers from zero up, or numbers of both signs.
 
-The detector works on square roots of what is never negative: counts then have about the same noise at every level (Anscombe, "The
-transformation of Poisson, binomial and negative-binomial data", 1948), and the tails of bytes, prices and milliseconds become shorter.
+The detector works on square roots of what is never negative. Counts then have about the same noise at every level (Anscombe, "The
+transformation of Poisson, binomial and negative-binomial data", 1948), and bytes, prices and milliseconds have shorter tails.
 """
 
 from typing import NamedTuple

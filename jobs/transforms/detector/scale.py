@@ -29,7 +29,7 @@ def new_scale(services: int) -> Scale:
 
 
 def usual(scale: Scale, kind: Kind, seen: Floats) -> Floats:
-    """The usual error, at least: Poisson's if the service counts, half the smallest step of its values, a twentieth of their spread."""
+    """The usual error. At least: Poisson's if the service counts, half the smallest step of its values, 1/20 of their spread."""
     spread = np.sqrt(np.maximum(scale.square - np.square(scale.mean), 0))
     quantum = np.where(np.isfinite(kind.quantum), kind.quantum, 0)
     floor = np.maximum(QUANTUM_SHARE * quantum, SPREAD_SHARE * spread)
@@ -59,7 +59,7 @@ def widened(scale: Scale, values: Floats, errors: Floats, seen: Floats, present:
 
 
 def squared(scale: Scale, level: Floats, who: Bools) -> Scale:
-    """The same scale in the unit of the readings, for services whose square roots no longer do: an error of e is one of 2·level·e."""
+    """The same scale in the unit of the readings, for services whose square roots no longer do: e becomes 2 * level * e."""
     spread = np.maximum(scale.square - np.square(scale.mean), 0) * np.square(2 * level)
     mean = np.where(who, scale.square, scale.mean)
     return Scale(

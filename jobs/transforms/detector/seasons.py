@@ -1,7 +1,7 @@
 """Competing ideas of what is normal now: the level, the slot of the day, the slot of the week, a holiday as a Sunday.
 
-Each idea expects a value. The one whose errors were smallest in the last day or two is believed. Slots are half an hour long (or an
-interval, if that is longer), and values between the middles of two slots are interpolated, so that few days suffice to learn them.
+Each idea expects a value. The one whose errors were smallest in the last day or two is believed. Slots are half an hour long (or
+an interval, if that is longer), and values between the middles of two slots are interpolated: so few days suffice to learn them.
 """
 
 from typing import NamedTuple
@@ -119,7 +119,11 @@ def learn(
     _enter(seasons.day, slots[0], taught, values, present & everyday, DAY_RATE, pace)
     _enter(seasons.week, slots[1], taught, values, present & everyday, WEEK_RATE, pace)
     return Seasons(
-        np.where(present & (seasons.seen == 0), values, average(seasons.level, seasons.level + errors[:, LEVEL], seasons.seen, pace.rate(LEVEL_DAYS), present)),
+        np.where(
+            present & (seasons.seen == 0),
+            values,
+            average(seasons.level, seasons.level + errors[:, LEVEL], seasons.seen, pace.rate(LEVEL_DAYS), present),
+        ),
         seasons.seen + present,
         seasons.day,
         seasons.week,
