@@ -66,7 +66,7 @@ def early_detection(cases: list[Labelled], scores: list[np.ndarray]) -> tuple[fl
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one series after its probation: alarms, right ones, (kind, found or not) of incidents, seconds until the found ones were."""
+    """Of one series after its probation: alarms, right ones, (kind, found) of incidents, seconds until the found ones were."""
 
     weeks: float
     alarms: int

@@ -68,16 +68,16 @@ def alarmed(rows: Rows, steps: Steps, interval: int, score: detector.Score, thre
     """Which rows would have raised an alarm at that threshold, all else being the same."""
     pace, services = Pace(interval), len(rows.names)
     state, found = alarms.new_alarms(services), np.zeros(len(rows.values), bool)
-    by_row = (score.raw, score.largest, score.stuck, score.counts)
+    by_row = (score.raw, score.largest, np.abs(np.nan_to_num(score.size)), score.stuck, score.counts)
     for of_step in steps:
         who = rows.services[of_step]
         present = np.zeros(services, bool)
         present[who] = np.isfinite(rows.values[of_step])
-        columns = [np.zeros(services, column.dtype) for column in by_row]
-        for column, of_row in zip(columns, by_row, strict=True):
+        evidence = alarms.no_evidence(services)
+        for column, of_row in zip(evidence, by_row, strict=True):
             column[who] = of_row[of_step]
         time = float(rows.instants[of_step[0]] // 1000 // interval * interval)
-        state, raised = alarms.raised(state, *columns, present, time, pace, threshold)
+        state, raised = alarms.raised(state, evidence, present, time, pace, threshold)
         found[of_step] = raised.alarm[who]
     return found
 

@@ -31,6 +31,17 @@ class Alarms(NamedTuple):
     normal: Floats
 
 
+class Evidence(NamedTuple):
+    """One entry per service. size: the largest error of the judged spans; newest: that of the newest reading; both in scales, both
+    tails alike, and they say nothing of who is `stuck`. counts: whose values are counts."""
+
+    score: Floats
+    size: Floats
+    newest: Floats
+    stuck: Bools
+    counts: Bools
+
+
 class Raised(NamedTuple):
     """One entry per service. score: what is reported. alarm: an alarm is raised now. incident: onset (epoch seconds) of the open
     incident to which the reading belongs, NaN if it belongs to none."""
@@ -40,30 +51,28 @@ class Raised(NamedTuple):
     incident: Floats
 
 
+def no_evidence(services: int) -> Evidence:
+    """Of services without a reading."""
+    zeros, no = np.zeros(services), np.zeros(services, bool)
+    return Evidence(zeros, zeros.copy(), zeros.copy(), no, no.copy())
+
+
 def new_alarms(services: int) -> Alarms:
     zeros = np.zeros(services)
     return Alarms(np.full(services, -np.inf), zeros, zeros.copy(), np.full(services, np.nan), zeros.copy())
 
 
 def raised(
-    alarms: Alarms,
-    scores: Floats,
-    sizes: Floats,
-    stuck: Bools,
-    counts: Bools,
-    present: Bools,
-    time: Any,
-    pace: Pace,
-    threshold: float = THRESHOLD,
+    alarms: Alarms, evidence: Evidence, present: Bools, time: Any, pace: Pace, threshold: float = THRESHOLD
 ) -> tuple[Alarms, Raised]:
-    """(alarms after these scores, what they raise). sizes: errors in scales, both tails alike; it says nothing of who is `stuck`.
-    counts: whose values are counts. time: epoch seconds, one for all services or one each."""
+    """(alarms after this evidence, what it raises). time: epoch seconds, one for all services or one each."""
+    scores, sizes, newest, stuck, counts = evidence
     lowered = scores / (1 + BUDGET * alarms.load)
     rest = DAY * np.where(counts, COUNTS_REST, REST)
     resting = (time - alarms.at < rest) & (counts | (sizes <= LARGER * alarms.size)) & ~stuck
     reported = np.where(resting, FALLEN * lowered, lowered)
     alarm = present & (reported >= threshold)
-    off = alarm | stuck | (sizes >= STILL)
+    off = alarm | stuck | (newest >= STILL)
     normal = np.where(present, np.where(off, 0, alarms.normal + 1), alarms.normal)
     opened = np.where(normal < GAP, alarms.opened, np.nan)
     opened = np.where(alarm & np.isnan(opened), time, opened)

@@ -100,7 +100,8 @@ def advance(
     side, moved = shift.leaned(state.side, errors, sizes, known.seen > pace.per_day, present, pace)
     raw = np.where(is_stuck, np.maximum(verdict.score, stuck.SCORE), verdict.score)
     counts = scale.counts(state.scale, kind, known.seen)
-    alarms, found = alarming.raised(state.alarms, raw, verdict.size, is_stuck, counts, present, moment.time, pace, threshold)
+    evidence = alarming.Evidence(raw, verdict.size, np.abs(sizes), is_stuck, counts)
+    alarms, found = alarming.raised(state.alarms, evidence, present, moment.time, pace, threshold)
 
     lesson = scale.clipped(errors, usual, known.seen)
     lessons = scale.clipped(inner[:, None] - expected, usual, known.seen)

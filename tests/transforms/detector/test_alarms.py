@@ -14,17 +14,8 @@ def raised(scores, sizes=None, counts=True, stuck=(), threshold=alarms.THRESHOLD
     sizes = [5.0 if score >= 1 else 0.0 for score in scores] if sizes is None else sizes
     state, alarmed, reported, incidents = alarms.new_alarms(1), [], [], []
     for row, (score, size) in enumerate(zip(scores, sizes, strict=True)):
-        state, found = alarms.raised(
-            state,
-            np.array([float(score)]),
-            np.array([float(size)]),
-            np.array([row in stuck]),
-            np.array([counts]),
-            np.array([score is not np.nan]),
-            row * 3600.0,
-            HOURLY,
-            threshold,
-        )
+        columns = [np.array([each]) for each in (float(score), float(size), float(size), row in stuck, counts)]
+        state, found = alarms.raised(state, alarms.Evidence(*columns), np.array([True]), row * 3600.0, HOURLY, threshold)
         alarmed += [row] * bool(found.alarm[0])
         reported.append(float(found.score[0]))
         incidents.append(None if np.isnan(found.incident[0]) else int(found.incident[0] // 3600))

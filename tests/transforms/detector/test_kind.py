@@ -17,7 +17,8 @@ def seen(*values: float) -> kinds.Kind:
 
 
 @pytest.mark.parametrize(
-    ("values", "root", "whole"), [((0, 3, 7), True, True), ((0.5, 3), True, False), ((4, -1), False, False), ((-2.5, 9), False, False)]
+    ("values", "root", "whole"),
+    [((0, 3, 7), True, True), ((0.5, 3), True, False), ((4, -1), False, False), ((-2.5, 9), False, False)],
 )
 def test_a_kind_follows_from_the_values_and_is_never_taken_back(values, root, whole):
     kind = seen(*values, 5)

@@ -1,0 +1,90 @@
+"""`sundial backtest`: the contract of its output, its figures on labels, its suggestion, and what it refuses."""
+
+import csv
+import re
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from stack.commands.cli import app
+from tests.stack.backtest.captures import csv_file, half_hours
+
+SURGE = 48 * 17 + 20
+
+
+@pytest.fixture
+def backtest(tmp_path, monkeypatch):
+    """Runs the command on a capture of three weeks with a surge: exit code, output, error output."""
+    monkeypatch.setenv("SUNDIAL_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    readings = half_hours(21)
+    lines = [f"{time},{count * (2 if SURGE <= row < SURGE + 6 else 1)}" for row, (time, count) in enumerate(readings)]
+    csv_file(tmp_path / "calls.csv", "at,calls", *lines)
+
+    def run(*more: str, **changed: str):
+        options = {"timestamp": "at", "value": "calls", "interval": "30m", "timezone": "UTC", "output": "out.csv", "warmup": "7d"}
+        typed = [word for name, value in (options | changed).items() for word in (f"--{name}", value)]
+        result = CliRunner().invoke(app, ["backtest", "calls.csv", *typed, *more])
+        return result.exit_code, result.stdout, result.stderr
+
+    return run
+
+
+def test_a_row_for_each_row_in_order_and_the_surge_as_one_incident(backtest, tmp_path):
+    code, output, _ = backtest("--report", "out.html")
+    assert code == 0
+    assert "1,008 rows of 1 services to out.csv" in output
+    lines = list(csv.DictReader((tmp_path / "out.csv").open()))
+    assert [each["timestamp"] for each in lines] == [time for time, _ in half_hours(21)]
+    onset = max(lines, key=lambda each: float(each["anomaly_score"]))
+    assert lines.index(onset) == SURGE
+    assert {each["incident_id"] for each in lines[SURGE : SURGE + 6]} == {"calls@2014-06-19T10:00:00Z"}
+    assert "calls@" not in (tmp_path / "out.html").read_text()[:100]
+    assert "<h1>Backtest</h1>" in (tmp_path / "out.html").read_text()
+
+
+def test_the_detector_and_the_plain_rule_are_judged_by_labels(backtest, tmp_path):
+    csv_file(tmp_path / "labels.csv", "service,start,end", "calls,2014-06-19 09:30:00,2014-06-19 13:00:00")
+    code, output, _ = backtest("--labels", "labels.csv")
+    assert code == 0
+    assert re.search(r"^detector: precision [01]\.\d\d, recall 1\.00 \(1 of 1 labels\), median delay 30 min", output, re.M)
+    assert re.search(r"^plain rule: precision 0\.\d\d, recall 1\.00", output, re.M)
+
+
+def test_a_suggestion_is_yaml_to_paste_with_what_it_would_have_missed(backtest):
+    code, output, _ = backtest("--suggest", "1/week", threshold="0.8")
+    pasted = output[output.index("rule:") :]
+    rule = yaml.safe_load(pasted)
+    assert (code, list(rule), list(rule["rule"])) == (0, ["rule"], ["score"])
+    assert rule["rule"]["score"] > 0.8
+    found = re.search(r"# (\d+\.\d) alarms a week, 1 wanted; (\d+) of (\d+) incidents of this run missed", pasted)
+    assert float(found[1]) <= 1
+    assert 0 < int(found[2]) < int(found[3])
+    assert pasted.count("# missed: calls@") == min(int(found[2]), 20)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message", "remedy"),
+    [
+        ({"value": "count"}, "calls.csv:1: no column 'count'", "it has at, calls"),
+        ({"timestamp": "calls"}, "calls.csv:2: column 'calls': '", "write epoch seconds"),
+        ({"interval": "7h"}, "--interval 7h does not divide a day", "10s, 5m, 30m, 1h"),
+        ({"interval": "0m"}, "--interval 0m does not divide a day", "10s, 5m, 30m, 1h"),
+        ({"interval": "half"}, "--interval: 'half' is not a duration", "--interval 30m"),
+        ({"warmup": "month"}, "--warmup: 'month' is not a duration", "--warmup 30m"),
+        ({"timezone": "Mars/Olympus"}, "--timezone Mars/Olympus: no such time zone", "America/Chicago"),
+        ({"holidays": "XX"}, "--holidays XX: no holiday calendar for country 'XX'", "US or US-MN"),
+        ({"holidays": "US-XX"}, "--holidays US-XX: no subdivision 'XX' in US", "US or US-MN"),
+        ({"suggest": "few"}, "--suggest few is no load", "--suggest 2/week"),
+        ({"output": "nowhere/out.csv"}, "nowhere/out.csv can't be written: No such file or directory", "a folder that exists"),
+        ({"labels": "none.csv"}, "none.csv: [Errno 2] No such file or directory", "give a CSV file"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_what_to_do(backtest, changed, message, remedy):
+    code, _, errors = backtest(**changed)
+    shown = errors.replace("\n", " ")
+    assert code == 1
+    assert message in shown
+    assert "what to do: " in shown
+    assert remedy in shown.partition("what to do: ")[2]
