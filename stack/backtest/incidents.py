@@ -76,7 +76,7 @@ def reason(score: Score, row: int) -> str:
     side = "above" if score.size[row] >= 0 else "below"
     text = f"{abs(score.size[row]):.1f} scales {side} what {EXPECTED_BY[NAMES[int(score.season[row])]]} leads to expect"
     text += (
-        f"; {beyond:,} of {seen:,} errors before were as large"
+        f"; {beyond:,} of {seen:,} readings before deviated as much"
         if seen
         else "; too few readings before it to tell how rare that is"
     )

@@ -32,8 +32,8 @@ class Alarms(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """One entry per service. size: the largest error of the judged spans; newest: that of the newest reading; both in scales, both
-    tails alike, and they say nothing of who is `stuck`. counts: whose values are counts."""
+    """One entry per service. size: the largest of the judged measures, newest: the error of the newest reading; both in scales,
+    both tails alike, and they say nothing of who is `stuck`. counts: whose values are counts."""
 
     score: Floats
     size: Floats

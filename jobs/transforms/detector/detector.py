@@ -35,9 +35,9 @@ class Score(NamedTuple):
     incident: onset (epoch seconds) of the open incident that the reading belongs to, else NaN.
     shifted: the level has changed for good.
 
-    And why. season: a number into seasons.NAMES. size: the error of the reading in scales. Of `seen` past errors, `beyond` were
-    at least as large. stuck: the value repeats itself for longer than ever. counts: the values are taken for counts.
-    raw, largest: what `alarms.raised` goes by: the score before rest and budget, and the larger size of the judged spans.
+    And why. season: a number into seasons.NAMES. size: the error of the reading in scales. Of `seen` past readings, `beyond`
+    deviated at least as much. stuck: the value repeats itself for longer than ever. counts: the values are taken for counts.
+    raw, largest: what `alarms.raised` goes by: the score before rest and budget, and the largest of the measures.
     """
 
     expected: Floats
@@ -90,12 +90,15 @@ def advance(
     expected, competing = seasons.ideas(known, slots)
     season = seasons.believed(known, competing, moment)
     best = expected[np.arange(len(values)), season]
-    usual = scale.usual(state.scale, kind, known.seen)
+    usual, usual_change = scale.usual(state.scale, kind, known.seen)
     old = known.seen > 0
     errors = np.where(present & old, inner - best, 0.0)
     sizes = errors / usual
+    changes = np.where(present & old, inner - kind.last, 0.0)
 
-    past, verdict = rarity.judge(rarity.shifted(state.past, errors, present), usual, present & (known.seen >= scale.YOUNG))
+    past = rarity.shifted(state.past, errors, present)
+    measures = rarity.measured(past, usual, changes, usual_change)
+    past, verdict = rarity.judge(past, measures, present & (known.seen >= scale.YOUNG))
     runs, is_stuck = stuck.followed(state.runs, kind, inner, known.seen, present)
     side, moved = shift.leaned(state.side, errors, sizes, known.seen > pace.per_day, present, pace)
     raw = np.where(is_stuck, np.maximum(verdict.score, stuck.SCORE), verdict.score)
@@ -104,13 +107,14 @@ def advance(
     alarms, found = alarming.raised(state.alarms, evidence, present, moment.time, pace, threshold)
 
     lesson = scale.clipped(errors, usual, known.seen)
+    step = scale.clipped(changes, usual_change, known.seen)
     lessons = scale.clipped(inner[:, None] - expected, usual, known.seen)
     everyday = np.broadcast_to(~np.asarray(moment.holiday, bool), present.shape)
     learned = seasons.learn(known, slots, inner, lessons, best + lesson, competing, present, everyday, pace)
     new = State(
         kinds.remembered(kind, inner, present),
         seasons.moved(learned, moved),
-        scale.widened(state.scale, inner, lesson, known.seen, present, pace),
+        scale.widened(state.scale, inner, lesson, step, known.seen, present, pace),
         past,
         runs,
         side,

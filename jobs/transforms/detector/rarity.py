@@ -1,4 +1,8 @@
-"""How rare an error is among all that the service itself has made: no distribution is assumed."""
+"""How rare a deviation is among all that the service itself has made: no distribution is assumed.
+
+A deviation is measured in three ways: the error of the reading, the errors of the last three together, the change since the
+reading before. A score that goes by all of them sees a small error that lasts, and a sudden step of a series that wanders.
+"""
 
 from typing import NamedTuple
 
@@ -6,14 +10,16 @@ import numpy as np
 
 from jobs.transforms.detector.moments import Bools, Floats
 
-SPANS = (1, 3)  # readings over whose mean an error is judged: one, and the last three
-BINS, PER_OCTAVE, LOWEST_OCTAVE = 104, 8, -3  # of errors in scales: from 1/8 to 1,024
-SIZE = 1.5  # scales at which an error counts half: what is rare but small wakes nobody
+MEASURES = ("error", "error of three", "change")
+TOGETHER = 3  # readings whose errors are judged together
+BINS, PER_OCTAVE, LOWEST_OCTAVE = 104, 8, -3  # of deviations in scales: from 1/8 to 1,024
+SIZE = 1.5  # scales at which a deviation counts half: what is rare but small wakes nobody
+LARGEST = 0.6  # share of the measure with the highest score; the rest is the mean of all
 
 
 class Past(NamedTuple):
-    """recent: the last errors, newest first, shape (services, 3), in the detector's unit. seen: judged errors, (services, spans).
-    counts: how many of them by size, (services, spans, BINS); `judge` adds to it in place."""
+    """recent: the last errors, newest first, shape (services, TOGETHER), in the detector's unit. seen: judged readings.
+    counts: how many of them by size, (services, measures, BINS); `judge` adds to it in place."""
 
     recent: Floats
     seen: Floats
@@ -21,8 +27,8 @@ class Past(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """One entry per service: the score, and why. size: the larger of the spans' errors, in scales, both tails alike.
-    beyond: how many of the `seen` past errors of that span were at least as large."""
+    """One entry per service: the score, and why. size: the largest deviation of all measures, in scales, both tails alike.
+    beyond: how many of the `seen` past readings deviated at least as much, by the measure with the highest score."""
 
     score: Floats
     size: Floats
@@ -31,8 +37,7 @@ class Verdict(NamedTuple):
 
 
 def new_past(services: int) -> Past:
-    spans = len(SPANS)
-    return Past(np.zeros((services, max(SPANS))), np.zeros((services, spans)), np.zeros((services, spans, BINS)))
+    return Past(np.zeros((services, TOGETHER)), np.zeros(services), np.zeros((services, len(MEASURES), BINS)))
 
 
 def shifted(past: Past, errors: Floats, present: Bools) -> Past:
@@ -41,24 +46,28 @@ def shifted(past: Past, errors: Floats, present: Bools) -> Past:
     return past._replace(recent=np.where(present[:, None], moved, past.recent))
 
 
-def judge(past: Past, scales: Floats, judged: Bools) -> tuple[Past, Verdict]:
-    """(the past with the newest errors counted where `judged`, their verdict).
+def measured(past: Past, scales: Floats, changes: Floats, change_scales: Floats) -> Floats:
+    """The newest readings by each of MEASURES, in scales: shape (services, measures)."""
+    one, three = past.recent[:, 0] / scales, past.recent.sum(axis=1) / (np.sqrt(TOGETHER) * scales)
+    return np.stack([np.abs(one), np.abs(three), np.abs(changes) / change_scales], axis=1)
 
-    The score is the mean over the spans of rarity × weight. Rarity is -log10 of the share of past errors at least as large, the
-    new one counted among them: after n errors it is at most log10(n + 1). The weight is size² / (size² + SIZE²).
+
+def judge(past: Past, sizes: Floats, judged: Bools) -> tuple[Past, Verdict]:
+    """(the past with the newest readings counted where `judged`, their verdict). sizes: as of `measured`.
+
+    A measure's score is rarity * weight. Rarity is -log10 of the share of past readings that deviated at least as much, the new
+    one counted among them: after n readings it is at most log10(n + 1). The weight is size² / (size² + SIZE²).
     """
-    sizes = np.stack([np.abs(past.recent[:, :span].sum(axis=1)) / np.sqrt(span) for span in SPANS], axis=1) / scales[:, None]
     octaves = np.log2(np.maximum(sizes, 1e-9)) - LOWEST_OCTAVE
     bins = np.clip((PER_OCTAVE * octaves).astype(np.int64), 0, BINS - 1)
     larger = (past.counts * (np.arange(BINS) > bins[:, :, None])).sum(axis=2)
     alike = np.take_along_axis(past.counts, bins[:, :, None], axis=2)[:, :, 0]
     beyond = larger + alike / 2
-    rarity = -np.log10((beyond + 1) / (past.seen + 1))
     squares = np.square(sizes)
-    score = (rarity * squares / (squares + SIZE**2)).mean(axis=1)
-    rows, widest = np.arange(len(sizes)), np.argmax(sizes, axis=1)
-    verdict = Verdict(np.where(judged, score, 0.0), sizes[rows, widest], beyond[rows, widest], past.seen[rows, widest])
+    scores = -np.log10((beyond + 1) / (past.seen[:, None] + 1)) * squares / (squares + SIZE**2)
+    score = LARGEST * scores.max(axis=1) + (1 - LARGEST) * scores.mean(axis=1)
+    rows, highest = np.arange(len(sizes)), np.argmax(scores, axis=1)
+    verdict = Verdict(np.where(judged, score, 0.0), sizes.max(axis=1), beyond[rows, highest], past.seen)
     who = np.flatnonzero(judged)
-    for span in range(len(SPANS)):
-        past.counts[who, span, bins[who, span]] += 1
-    return past._replace(seen=past.seen + judged[:, None]), verdict
+    past.counts[who[:, None], np.arange(len(MEASURES)), bins[who]] += 1
+    return past._replace(seen=past.seen + judged), verdict

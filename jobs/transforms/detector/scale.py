@@ -20,21 +20,24 @@ class Scale(NamedTuple):
     """One entry per service, all in the detector's unit."""
 
     error: Floats  # the usual error, as a standard deviation
+    change: Floats  # the usual change from reading to reading, likewise
     mean: Floats  # of the values
     square: Floats  # of the values, its mean
 
 
 def new_scale(services: int) -> Scale:
-    return Scale(np.zeros(services), np.zeros(services), np.zeros(services))
+    return Scale(*np.zeros((4, services)))
 
 
-def usual(scale: Scale, kind: Kind, seen: Floats) -> Floats:
-    """The usual error. At least: Poisson's if the service counts, half the smallest step of its values, 1/20 of their spread."""
+def usual(scale: Scale, kind: Kind, seen: Floats) -> tuple[Floats, Floats]:
+    """(the usual error, the usual change), each no less than half the smallest step of the values and 1/20 of their spread; of a
+    service that counts, no less than Poisson's."""
     spread = np.sqrt(np.maximum(scale.square - np.square(scale.mean), 0))
     quantum = np.where(np.isfinite(kind.quantum), kind.quantum, 0)
     floor = np.maximum(QUANTUM_SHARE * quantum, SPREAD_SHARE * spread)
     floor = np.maximum(floor, 1e-6 * np.abs(scale.mean) + 1e-9)
-    return np.maximum(scale.error, np.where(counts(scale, kind, seen), np.maximum(floor, POISSON), floor))
+    floor = np.where(counts(scale, kind, seen), np.maximum(floor, POISSON), floor)
+    return np.maximum(scale.error, floor), np.maximum(scale.change, floor)
 
 
 def counts(scale: Scale, kind: Kind, seen: Floats) -> Bools:
@@ -48,11 +51,12 @@ def clipped(errors: Floats, scales: Floats, seen: Floats) -> Floats:
     return np.clip(errors.T, -limit, limit).T
 
 
-def widened(scale: Scale, values: Floats, errors: Floats, seen: Floats, present: Bools, pace: Pace) -> Scale:
-    """The scale after these values and their clipped errors."""
+def widened(scale: Scale, values: Floats, errors: Floats, changes: Floats, seen: Floats, present: Bools, pace: Pace) -> Scale:
+    """The scale after these values, their clipped errors and their clipped changes."""
     rate = pace.rate(SCALE_DAYS)
     return Scale(
         average(scale.error, FROM_MEAN * np.abs(errors), seen, rate, present),
+        average(scale.change, FROM_MEAN * np.abs(changes), seen, rate, present),
         average(scale.mean, values, seen, rate, present),
         average(scale.square, np.square(values), seen, rate, present),
     )
@@ -60,8 +64,7 @@ def widened(scale: Scale, values: Floats, errors: Floats, seen: Floats, present:
 
 def squared(scale: Scale, level: Floats, who: Bools) -> Scale:
     """The same scale in the unit of the readings, for services whose square roots no longer do: e becomes 2 * level * e."""
-    spread = np.maximum(scale.square - np.square(scale.mean), 0) * np.square(2 * level)
+    factor = np.where(who, 2 * np.abs(level), 1.0)
+    spread = np.maximum(scale.square - np.square(scale.mean), 0) * np.square(factor)
     mean = np.where(who, scale.square, scale.mean)
-    return Scale(
-        np.where(who, 2 * np.abs(level) * scale.error, scale.error), mean, np.where(who, np.square(mean) + spread, scale.square)
-    )
+    return Scale(factor * scale.error, factor * scale.change, mean, np.where(who, np.square(mean) + spread, scale.square))

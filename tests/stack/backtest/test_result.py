@@ -40,7 +40,7 @@ def test_the_surge_is_one_incident_with_its_figures(result):
 def test_an_incident_says_why(result):
     text = reason(result.score, SURGE)
     assert " scales above what this time of " in text
-    assert f"; 0 of {SURGE - 13:,} errors before were as large" in text
+    assert f"; 0 of {SURGE - 13:,} readings before deviated as much" in text
     assert reason(result.score, 100) == "no reading, or none before it"
     assert "too few readings before it" in reason(result.score, 5)
 

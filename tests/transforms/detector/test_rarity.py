@@ -1,4 +1,4 @@
-"""How rare an error is in its service's own past."""
+"""How rare a deviation is in its service's own past."""
 
 import numpy as np
 import pytest
@@ -10,23 +10,36 @@ YES = np.array([True])
 
 
 def after(*errors: float) -> tuple[rarity.Past, rarity.Verdict]:
-    past = rarity.new_past(1)
+    """Of readings whose expected value and scales never change: each change is the difference of two errors."""
+    past, last = rarity.new_past(1), 0.0
     for error in errors:
-        past, verdict = rarity.judge(rarity.shifted(past, np.array([error]), YES), ONE, YES)
+        past = rarity.shifted(past, np.array([error]), YES)
+        past, verdict = rarity.judge(past, rarity.measured(past, ONE, np.array([error - last]), ONE), YES)
+        last = error
     return past, verdict
 
 
-def test_the_largest_error_ever_is_as_rare_as_the_past_is_long():
+def test_a_reading_is_measured_in_three_ways():
+    past = rarity.new_past(2)
+    for errors in ([3.0, 0.0], [4.0, 0.0], [-1.0, 2.0]):
+        past = rarity.shifted(past, np.array(errors), np.array([True, True]))
+    sizes = rarity.measured(past, np.array([2.0, 1.0]), np.array([-5.0, 2.0]), np.array([10.0, 4.0]))
+    assert sizes[0].tolist() == pytest.approx([0.5, 6 / (np.sqrt(3) * 2), 0.5])
+    assert sizes[1].tolist() == pytest.approx([2, 2 / np.sqrt(3), 0.5])
+
+
+def test_the_largest_deviation_ever_is_as_rare_as_the_past_is_long():
     _, verdict = after(*[0.2, -0.2, 0.0] * 33, 40.0)
     assert (verdict.beyond[0], verdict.seen[0]) == (0, 99)
-    weights = [size**2 / (size**2 + rarity.SIZE**2) for size in (40.0, 40.0 / np.sqrt(3))]
-    assert verdict.score[0] == pytest.approx(np.mean([2 * weights[0], 2 * weights[1]]), rel=0.02)
+    scores = [2 * size**2 / (size**2 + rarity.SIZE**2) for size in (40.0, 40.0 / np.sqrt(3), 40.0)]
+    assert verdict.score[0] == pytest.approx(rarity.LARGEST * max(scores) + (1 - rarity.LARGEST) * np.mean(scores), rel=0.02)
 
 
 def test_both_tails_are_judged_alike():
     errors = np.random.default_rng(1).normal(size=200).tolist()
-    assert after(*errors, 6.0, -6.0)[1].beyond[0] < 2
-    assert after(*errors, -9.0)[1].size[0] == after(*[-each for each in errors], 9.0)[1].size[0]
+    assert after(*errors, 9.0, -9.0)[1].beyond[0] < 2
+    mirrored = after(*[-each for each in errors], 9.0)[1]
+    assert all(np.array_equal(one, two) for one, two in zip(after(*errors, -9.0)[1], mirrored, strict=True))
 
 
 def test_what_is_rare_but_small_scores_little():
@@ -48,9 +61,18 @@ def test_three_readings_together_may_be_rare_where_one_is_not():
     assert three.score[0] > 1.5 * one.score[0]
 
 
+def test_a_sudden_step_may_be_rare_where_its_error_is_not():
+    wave = (5 * np.sin(np.arange(400) / 30)).tolist()
+    _, smooth = after(*wave, wave[-1])
+    _, step = after(*wave, -wave[-1])
+    assert smooth.score[0] < 0.5
+    assert step.score[0] > 1.5
+
+
 def test_who_has_no_reading_is_neither_judged_nor_counted():
     past, _ = after(1.0, 2.0)
-    same, verdict = rarity.judge(rarity.shifted(past, np.array([9.0]), ~YES), ONE, ~YES)
+    again = rarity.shifted(past, np.array([9.0]), ~YES)
+    same, verdict = rarity.judge(again, rarity.measured(again, ONE, np.array([9.0]), ONE), ~YES)
     assert verdict.score[0] == 0
     assert np.array_equal(same.recent, past.recent)
     assert (same.seen.tolist(), same.counts.sum()) == (past.seen.tolist(), past.counts.sum())

@@ -12,7 +12,11 @@ OLD = np.array([500.0])
 
 
 def of(error: float, mean: float = 10.0, spread: float = 0.0) -> scale.Scale:
-    return scale.Scale(np.array([error]), np.array([mean]), np.array([mean**2 + spread**2]))
+    return scale.Scale(np.array([error]), np.array([2 * error]), np.array([mean]), np.array([mean**2 + spread**2]))
+
+
+def usual(*given) -> float:
+    return float(scale.usual(*given)[0][0])
 
 
 def numbers(whole: bool, quantum: float = np.inf) -> kinds.Kind:
@@ -20,19 +24,21 @@ def numbers(whole: bool, quantum: float = np.inf) -> kinds.Kind:
 
 
 def test_counts_vary_at_least_as_poissons_do():
-    assert scale.usual(of(0.4), numbers(whole=True), OLD)[0] == scale.POISSON
-    assert scale.usual(of(0.9), numbers(whole=True), OLD)[0] == 0.9
+    assert usual(of(0.4), numbers(whole=True), OLD) == scale.POISSON
+    assert usual(of(0.9), numbers(whole=True), OLD) == 0.9
+    assert scale.usual(of(0.1), numbers(whole=True), np.array([3.0]))[1][0] == scale.POISSON
+    assert scale.usual(of(0.9), numbers(whole=True), OLD)[1][0] == 1.8
 
 
 def test_whole_numbers_that_vary_less_are_no_counts():
     assert not scale.counts(of(0.1), numbers(whole=True), OLD)[0]
-    assert scale.usual(of(0.1), numbers(whole=True), OLD)[0] == pytest.approx(0.1)
+    assert usual(of(0.1), numbers(whole=True), OLD) == pytest.approx(0.1)
     assert scale.counts(of(0.0), numbers(whole=True), np.array([3.0]))[0]
 
 
 def test_half_a_step_and_a_twentieth_of_the_spread_are_floors():
-    assert scale.usual(of(0.01), numbers(False, quantum=0.5), OLD)[0] == 0.25
-    assert scale.usual(of(0.01, spread=2.0), numbers(False), OLD)[0] == pytest.approx(0.1)
+    assert usual(of(0.01), numbers(False, quantum=0.5), OLD) == 0.25
+    assert usual(of(0.01, spread=2.0), numbers(False), OLD) == pytest.approx(0.1)
 
 
 def test_errors_are_clipped_once_a_service_is_no_longer_young():
@@ -55,15 +61,15 @@ def test_an_incident_of_four_hours_leaves_the_band_as_it_was():
 
 def test_a_scale_in_roots_becomes_one_in_the_unit_of_the_readings():
     after = scale.squared(of(0.5, mean=10, spread=0.2), np.array([10.0]), np.array([True]))
-    assert after.error[0] == pytest.approx(2 * 10 * 0.5)
+    assert (after.error[0], after.change[0]) == (pytest.approx(2 * 10 * 0.5), pytest.approx(2 * 10 * 1.0))
     assert after.mean[0] == pytest.approx(100.04)
     assert np.sqrt(after.square - after.mean**2)[0] == pytest.approx(4.0)
 
 
 def test_the_scale_is_a_mean_absolute_error_as_a_standard_deviation():
-    found, pace = scale.new_scale(1), Pace(1800)
+    found, pace, none = scale.new_scale(1), Pace(1800), np.zeros(1)
     errors = np.random.default_rng(3).normal(0, 2, 300)
     for seen, error in enumerate(errors):
-        found = scale.widened(found, np.zeros(1), np.array([error]), np.array([float(seen)]), np.array([True]), pace)
+        found = scale.widened(found, none, np.array([error]), none, np.array([float(seen)]), np.array([True]), pace)
     assert found.error[0] == pytest.approx(1.2533 * np.abs(errors).mean(), rel=0.01)
     assert found.error[0] == pytest.approx(2, rel=0.15)
