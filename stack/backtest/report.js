@@ -22,6 +22,7 @@ for (const [index, chart] of JSON.parse(document.getElementById("data").textCont
     cursor: { sync },
     hooks: { drawClear: [spans] },
     series: [{}, ...series],
+    axes: [{}, { size: 80 }],
     ...more,
   });
   const band = { stroke: "transparent", points: { show: false } };

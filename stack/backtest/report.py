@@ -17,7 +17,7 @@ from stack.instance import ROOT
 HERE = Path(__file__).parent
 VENDOR = ROOT / "serving" / "static" / "vendor"
 SERVICES_SHOWN, INCIDENTS_SHOWN = 12, 200
-POINTS = 40_000  # of a chart; of a longer series, the lowest and the highest reading of each stretch
+POINTS = 12_000  # of a chart; of a longer series, the lowest and the highest reading of each stretch
 
 
 def write_report(

@@ -13,6 +13,7 @@ from jobs.transforms.detector.moments import Bools, Floats
 MEASURES = ("error", "error of three", "change")
 TOGETHER = 3  # readings whose errors are judged together
 BINS, PER_OCTAVE, LOWEST_OCTAVE = 104, 8, -3  # of deviations in scales: from 1/8 to 1,024
+EVERY_BIN = np.arange(BINS)
 SIZE = 1.5  # scales at which a deviation counts half: what is rare but small wakes nobody
 LARGEST = 0.6  # share of the measure with the highest score; the rest is the mean of all
 
@@ -59,15 +60,15 @@ def judge(past: Past, sizes: Floats, judged: Bools) -> tuple[Past, Verdict]:
     one counted among them: after n readings it is at most log10(n + 1). The weight is size² / (size² + SIZE²).
     """
     octaves = np.log2(np.maximum(sizes, 1e-9)) - LOWEST_OCTAVE
-    bins = np.clip((PER_OCTAVE * octaves).astype(np.int64), 0, BINS - 1)
-    larger = (past.counts * (np.arange(BINS) > bins[:, :, None])).sum(axis=2)
-    alike = np.take_along_axis(past.counts, bins[:, :, None], axis=2)[:, :, 0]
-    beyond = larger + alike / 2
+    bins = np.minimum(np.maximum(PER_OCTAVE * octaves, 0), BINS - 1).astype(np.int64)
+    rows, measures = np.arange(len(sizes)), np.arange(len(MEASURES))
+    larger = (past.counts * (EVERY_BIN > bins[:, :, None])).sum(axis=2)
+    beyond = larger + past.counts[rows[:, None], measures, bins] / 2
     squares = np.square(sizes)
     scores = -np.log10((beyond + 1) / (past.seen[:, None] + 1)) * squares / (squares + SIZE**2)
     score = LARGEST * scores.max(axis=1) + (1 - LARGEST) * scores.mean(axis=1)
-    rows, highest = np.arange(len(sizes)), np.argmax(scores, axis=1)
+    highest = np.argmax(scores, axis=1)
     verdict = Verdict(np.where(judged, score, 0.0), sizes.max(axis=1), beyond[rows, highest], past.seen)
     who = np.flatnonzero(judged)
-    past.counts[who[:, None], np.arange(len(MEASURES)), bins[who]] += 1
+    past.counts[who[:, None], measures, bins[who]] += 1
     return past._replace(seen=past.seen + judged), verdict

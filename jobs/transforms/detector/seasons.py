@@ -65,19 +65,21 @@ def slots_of(moment: Moment, pace: Pace) -> tuple[Slots, Slots, Slots]:
     first = np.floor(place).astype(np.int64)
     share = place - first if pace.interval < width else np.zeros_like(place)
     weekday = np.asarray(moment.weekday, np.int64)
-    declared = np.where(moment.holiday, SUNDAY, weekday)
 
-    def within(day: Ints, slots: int) -> Slots:
-        return Slots((day * pace.slots + first) % slots, (day * pace.slots + first + 1) % slots, share)
+    def within(number: Ints, slots: int) -> Slots:
+        return Slots(number % slots, (number + 1) % slots, share)
 
-    return within(np.zeros_like(weekday), pace.slots), within(weekday, 7 * pace.slots), within(declared, 7 * pace.slots)
+    week = within(weekday * pace.slots + first, 7 * pace.slots)
+    on_holiday = np.any(moment.holiday)
+    sunday = within(np.where(moment.holiday, SUNDAY, weekday) * pace.slots + first, 7 * pace.slots) if on_holiday else week
+    return within(first, pace.slots), week, sunday
 
 
 def ideas(seasons: Seasons, slots: tuple[Slots, Slots, Slots]) -> tuple[Floats, Bools]:
     """(what each idea expects, which of them may compete), both of shape (services, 4)."""
     day, day_seen = _read(seasons.day, slots[0])
     week, week_seen = _read(seasons.week, slots[1])
-    holiday, holiday_seen = _read(seasons.week, slots[2])
+    holiday, holiday_seen = (week, week_seen) if slots[2] is slots[1] else _read(seasons.week, slots[2])
     offset = seasons.offset
     found = np.stack([seasons.level, day + offset[:, 1], week + offset[:, 2], holiday + offset[:, 3]], axis=1)
     seen = np.stack([seasons.seen, day_seen, week_seen, holiday_seen], axis=1)
