@@ -13,7 +13,8 @@ from stack.backtest.plain import last_four_average, plain_anomalies
 from stack.backtest.rows import Rows
 from stack.backtest.walk import Steps, alarmed, on_holiday, steps_of, walked
 
-WEEK_MS = 7 * 86_400_000
+DAY_MS = 86_400_000
+WEEK_MS = 7 * DAY_MS
 HALVINGS = 12  # of the span of thresholds, until the wanted load is met
 
 
@@ -63,6 +64,12 @@ class Backtest:
 
     def alarms_at(self, threshold: float) -> np.ndarray:
         return alarmed(self.rows, self.steps, self.interval, self.score, threshold)
+
+    def reported(self, incident: Incident, alarm: np.ndarray) -> bool:
+        """Whether one of these alarms (a flag by row) tells of the incident: within it, or so soon before that it rests since."""
+        of_service = self.rows.services == self.rows.services[incident.peak]
+        since = self.rows.instants >= incident.start - DAY_MS
+        return bool((alarm & of_service & since & (self.rows.instants <= incident.end)).any())
 
     def suggested(self, wanted: float) -> float:
         """The lowest threshold, to two decimals, at which at most `wanted` alarms a week come."""

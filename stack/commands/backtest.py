@@ -120,7 +120,7 @@ def _suggestion(result: Backtest, wanted: float, labels: list) -> str:
     threshold = result.suggested(wanted)
     alarm = result.alarms_at(threshold)
     counted = [each for each in result.incidents if each.start >= result.counted_from]
-    missed = [each for each in counted if not alarm[each.rows].any()]
+    missed = [each for each in counted if not result.reported(each, alarm)]
     load = f"{result.per_week(alarm):.1f} alarms a week, {wanted:g} wanted"
     lines = [yaml.safe_dump({"rule": {"score": threshold}}).strip()]
     lines.append(f"# {load}; {len(missed)} of {len(counted)} incidents of this run missed")

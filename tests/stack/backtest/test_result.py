@@ -82,6 +82,12 @@ def test_the_warm_up_is_not_counted_and_at_most_half_of_the_capture(result):
     assert result.per_week(flags) == pytest.approx(2 / (21 - 0.5 / 24) * 7)
 
 
+def test_an_incident_is_reported_by_an_alarm_within_it_or_on_the_day_before(result):
+    (surge,) = [each for each in result.incidents if SURGE in each.rows]
+    for row, reported in ((SURGE + 2, True), (SURGE - 40, True), (SURGE - 60, False), (SURGE + 30, False)):
+        assert result.reported(surge, np.arange(len(result.rows.values)) == row) == reported
+
+
 @pytest.mark.parametrize("wanted", [0.5, 3.0])
 def test_the_suggested_threshold_meets_the_load_and_a_lower_one_does_not(result, wanted):
     threshold = result.suggested(wanted)
