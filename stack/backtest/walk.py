@@ -68,7 +68,7 @@ def alarmed(rows: Rows, steps: Steps, interval: int, score: detector.Score, thre
     """Which rows would have raised an alarm at that threshold, all else being the same."""
     pace, services = Pace(interval), len(rows.names)
     state, found = alarms.new_alarms(services), np.zeros(len(rows.values), bool)
-    by_row = (score.raw, score.largest, np.abs(np.nan_to_num(score.size)), score.stuck, score.counts)
+    by_row = (score.raw, np.abs(np.nan_to_num(score.size)), score.stuck, score.counts)
     for of_step in steps:
         who = rows.services[of_step]
         present = np.zeros(services, bool)

@@ -1,7 +1,8 @@
 """From scores to alarms: one for each incident, and fewer where there were many.
 
-An alarm stands at the onset. For a while, what follows belongs to the same incident, and its score falls back. Counts rest for a
-day, because their bursts go on and grow. Other numbers rest for half a day, and a much larger error than the first is news.
+A score stands at the onset. For a while, what follows belongs to the same incident, and its score falls back unless it is
+clearly higher. Counts rest for a day, because their bursts go on; other numbers rest for half a day. None of this depends on the
+threshold: at any threshold, an incident raises one alarm, seldom a second.
 """
 
 from typing import Any, NamedTuple
@@ -11,33 +12,32 @@ import numpy as np
 from jobs.transforms.detector.moments import DAY, Bools, Floats, Pace
 
 THRESHOLD = 2.0  # score of an alarm, unless a caller sets another
-COUNTS_REST, REST = 1.0, 0.5  # one alarm in so many days
-LARGER = 2.0  # times the size that raised the alarm: this is news
-FALLEN = 0.05  # of its score is left to what follows an alarm
+COUNTS_REST, REST = 1.0, 0.5  # days after a score
+HIGHER = 1.1  # times the score that the service rests from: this is news
+FALLEN = 0.05  # of its score is left to what follows
 BUDGET_DAYS, BUDGET = 7.0, 0.1  # each alarm of the last days makes the next score a tenth smaller, for a while
 STILL = 2.0  # scales: within them a reading is back to normal
 GAP = 3  # normal readings, one after the other, that end an incident
 
 
 class Alarms(NamedTuple):
-    """One entry per service. at: epoch seconds of the last alarm, -inf before the first. size: of what raised it, in scales.
+    """One entry per service. at, score: epoch seconds and height of the score that it rests from, -inf and 0 before the first.
     load: alarms of the last days, faded. opened: epoch seconds of the onset of the open incident, NaN if none is open.
     normal: readings within STILL since the last beyond."""
 
     at: Floats
-    size: Floats
+    score: Floats
     load: Floats
     opened: Floats
     normal: Floats
 
 
 class Evidence(NamedTuple):
-    """One entry per service. size: the largest of the judged measures, newest: the error of the newest reading; both in scales,
-    both tails alike, and they say nothing of who is `stuck`. counts: whose values are counts."""
+    """One entry per service. size: the error of the reading in scales, both tails alike; it says nothing of who is `stuck`.
+    counts: whose values are counts."""
 
     score: Floats
     size: Floats
-    newest: Floats
     stuck: Bools
     counts: Bools
 
@@ -54,7 +54,7 @@ class Raised(NamedTuple):
 def no_evidence(services: int) -> Evidence:
     """Of services without a reading."""
     zeros, no = np.zeros(services), np.zeros(services, bool)
-    return Evidence(zeros, zeros.copy(), zeros.copy(), no, no.copy())
+    return Evidence(zeros, zeros.copy(), no, no.copy())
 
 
 def new_alarms(services: int) -> Alarms:
@@ -66,16 +66,15 @@ def raised(
     alarms: Alarms, evidence: Evidence, present: Bools, time: Any, pace: Pace, threshold: float = THRESHOLD
 ) -> tuple[Alarms, Raised]:
     """(alarms after this evidence, what it raises). time: epoch seconds, one for all services or one each."""
-    scores, sizes, newest, stuck, counts = evidence
-    lowered = scores / (1 + BUDGET * alarms.load)
-    rest = DAY * np.where(counts, COUNTS_REST, REST)
-    resting = (time - alarms.at < rest) & (counts | (sizes <= LARGER * alarms.size)) & ~stuck
-    reported = np.where(resting, FALLEN * lowered, lowered)
+    lowered = evidence.score / (1 + BUDGET * alarms.load)
+    rested = time - alarms.at >= DAY * np.where(evidence.counts, COUNTS_REST, REST)
+    stands = present & (rested | evidence.stuck | (lowered > HIGHER * alarms.score))
+    reported = np.where(stands, lowered, FALLEN * lowered)
     alarm = present & (reported >= threshold)
-    off = alarm | stuck | (newest >= STILL)
+    off = alarm | evidence.stuck | (evidence.size >= STILL)
     normal = np.where(present, np.where(off, 0, alarms.normal + 1), alarms.normal)
     opened = np.where(normal < GAP, alarms.opened, np.nan)
     opened = np.where(alarm & np.isnan(opened), time, opened)
     load = np.where(present, alarms.load * (1 - pace.rate(BUDGET_DAYS)) + alarm, alarms.load)
-    after = Alarms(np.where(alarm, time, alarms.at), np.where(alarm, sizes, alarms.size), load, opened, normal)
+    after = Alarms(np.where(stands, time, alarms.at), np.where(stands, lowered, alarms.score), load, opened, normal)
     return after, Raised(reported, alarm, np.where(present & off, opened, np.nan))

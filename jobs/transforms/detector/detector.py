@@ -37,7 +37,7 @@ class Score(NamedTuple):
 
     And why. season: a number into seasons.NAMES. size: the error of the reading in scales. Of `seen` past readings, `beyond`
     deviated at least as much. stuck: the value repeats itself for longer than ever. counts: the values are taken for counts.
-    raw, largest: what `alarms.raised` goes by: the score before rest and budget, and the largest of the measures.
+    raw: the score before rest and budget.
     """
 
     expected: Floats
@@ -54,7 +54,6 @@ class Score(NamedTuple):
     stuck: Bools
     counts: Bools
     raw: Floats
-    largest: Floats
 
 
 def new_state(services: int, pace: Pace) -> State:
@@ -103,7 +102,7 @@ def advance(
     side, moved = shift.leaned(state.side, errors, sizes, known.seen > pace.per_day, present, pace)
     raw = np.where(is_stuck, np.maximum(verdict.score, stuck.SCORE), verdict.score)
     counts = scale.counts(state.scale, kind, known.seen)
-    evidence = alarming.Evidence(raw, verdict.size, np.abs(sizes), is_stuck, counts)
+    evidence = alarming.Evidence(raw, np.abs(sizes), is_stuck, counts)
     alarms, found = alarming.raised(state.alarms, evidence, present, moment.time, pace, threshold)
 
     lesson = scale.clipped(errors, usual, known.seen)
@@ -123,7 +122,7 @@ def advance(
     low, middle, high = (np.where(old, kinds.outward(kind, best + scales * usual), np.nan) for scales in (-BAND, 0, BAND))
     why = season, np.where(present & old, sizes, np.nan), verdict.beyond, verdict.seen, is_stuck, counts
     score = np.where(present, found.score, 0.0)
-    return new, Score(middle, low, high, score, found.alarm, found.incident, moved != 0, *why, raw, verdict.size)
+    return new, Score(middle, low, high, score, found.alarm, found.incident, moved != 0, *why, raw)
 
 
 def _without_root(state: State, who: Bools) -> State:

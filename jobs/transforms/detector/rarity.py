@@ -28,11 +28,10 @@ class Past(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """One entry per service: the score, and why. size: the largest deviation of all measures, in scales, both tails alike.
-    beyond: how many of the `seen` past readings deviated at least as much, by the measure with the highest score."""
+    """One entry per service: the score, and why. beyond: how many of the `seen` past readings deviated at least as much, by the
+    measure with the highest score."""
 
     score: Floats
-    size: Floats
     beyond: Floats
     seen: Floats
 
@@ -62,13 +61,13 @@ def judge(past: Past, sizes: Floats, judged: Bools) -> tuple[Past, Verdict]:
     octaves = np.log2(np.maximum(sizes, 1e-9)) - LOWEST_OCTAVE
     bins = np.minimum(np.maximum(PER_OCTAVE * octaves, 0), BINS - 1).astype(np.int64)
     rows, measures = np.arange(len(sizes)), np.arange(len(MEASURES))
-    larger = (past.counts * (EVERY_BIN > bins[:, :, None])).sum(axis=2)
+    larger = (past.counts * (bins[:, :, None] < EVERY_BIN)).sum(axis=2)
     beyond = larger + past.counts[rows[:, None], measures, bins] / 2
     squares = np.square(sizes)
     scores = -np.log10((beyond + 1) / (past.seen[:, None] + 1)) * squares / (squares + SIZE**2)
     score = LARGEST * scores.max(axis=1) + (1 - LARGEST) * scores.mean(axis=1)
     highest = np.argmax(scores, axis=1)
-    verdict = Verdict(np.where(judged, score, 0.0), sizes.max(axis=1), beyond[rows, highest], past.seen)
+    verdict = Verdict(np.where(judged, score, 0.0), beyond[rows, highest], past.seen)
     who = np.flatnonzero(judged)
     past.counts[who[:, None], measures, bins[who]] += 1
     return past._replace(seen=past.seen + judged), verdict

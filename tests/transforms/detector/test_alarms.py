@@ -14,7 +14,7 @@ def raised(scores, sizes=None, counts=True, stuck=(), threshold=alarms.THRESHOLD
     sizes = [5.0 if score >= 1 else 0.0 for score in scores] if sizes is None else sizes
     state, alarmed, reported, incidents = alarms.new_alarms(1), [], [], []
     for row, (score, size) in enumerate(zip(scores, sizes, strict=True)):
-        columns = [np.array([each]) for each in (float(score), float(size), float(size), row in stuck, counts)]
+        columns = [np.array([each]) for each in (float(score), float(size), row in stuck, counts)]
         state, found = alarms.raised(state, alarms.Evidence(*columns), np.array([True]), row * 3600.0, HOURLY, threshold)
         alarmed += [row] * bool(found.alarm[0])
         reported.append(float(found.score[0]))
@@ -36,11 +36,15 @@ def test_one_alarm_in_a_day_for_counts_and_in_half_a_day_for_others(counts, hour
     assert alarmed == [0, hours]
 
 
-def test_a_much_larger_error_is_news_unless_the_service_counts():
-    scores, sizes = [3, 0, 3], [5, 0, 11]
-    assert raised(scores, sizes, counts=False)[0] == [0, 2]
-    assert raised(scores, [5, 0, 9], counts=False)[0] == [0]
-    assert raised(scores, sizes, counts=True)[0] == [0]
+def test_a_clearly_higher_score_is_news():
+    assert raised([2.2, 0, 2.3])[0] == [0]
+    assert raised([2.2, 0, 3.1])[0] == [0, 2]
+
+
+@pytest.mark.parametrize("threshold", [0.5, 1.0, 2.0, 2.9])
+def test_at_any_threshold_an_incident_raises_one_alarm(threshold):
+    _, reported, _ = raised([0.1, 3, 2.9, 3, 2.5, 1.2, 0.9, 0.6, 0.1], threshold=99)
+    assert [row for row, score in enumerate(reported) if score >= threshold] == [1]
 
 
 def test_who_gets_stuck_raises_an_alarm_in_any_case():
