@@ -11,7 +11,7 @@ from jobs.transforms.detector.detector import Score
 from stack.backtest.incidents import Incident, incident_ids, incidents_of, reason
 from stack.backtest.plain import last_four_average, plain_anomalies
 from stack.backtest.rows import Rows
-from stack.backtest.walk import Steps, alarmed, on_holiday, steps_of, walked
+from stack.backtest.walk import on_holiday, steps_of, walked
 
 DAY_MS = 86_400_000
 WEEK_MS = 7 * DAY_MS
@@ -26,7 +26,6 @@ class Backtest:
     interval: int
     country: str | None
     threshold: float
-    steps: Steps
     score: Score
     counted_from: int
 
@@ -63,7 +62,8 @@ class Backtest:
         return np.where(known, 100 * self.rows.values / np.where(known, self.score.expected, 1), np.nan)
 
     def alarms_at(self, threshold: float) -> np.ndarray:
-        return alarmed(self.rows, self.steps, self.interval, self.score, threshold)
+        """Which rows raise an alarm at that threshold."""
+        return self.score.score >= threshold
 
     def reported(self, incident: Incident, alarm: np.ndarray) -> bool:
         """Whether one of these alarms (a flag by row) tells of the incident: within it, or so soon before that it rests since."""
@@ -73,7 +73,7 @@ class Backtest:
 
     def suggested(self, wanted: float) -> float:
         """The lowest threshold, to two decimals, at which at most `wanted` alarms a week come."""
-        low, high = 0.0, float(self.score.raw.max()) + 0.01
+        low, high = 0.0, float(self.score.score.max()) + 0.01
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             low, high = (low, middle) if self.per_week(self.alarms_at(middle)) <= wanted else (middle, high)
@@ -82,10 +82,9 @@ class Backtest:
 
 def backtest(rows: Rows, interval: int, country: str | None, warmup: int, threshold: float = THRESHOLD) -> Backtest:
     """Walks the rows. warmup: seconds from the first row that are scored but not counted; at most half of the capture."""
-    steps = steps_of(rows, interval)
-    score = walked(rows, steps, interval, country, threshold)
+    score = walked(rows, steps_of(rows, interval), interval, country, threshold)
     first, last = int(rows.instants.min()), int(rows.instants.max())
-    return Backtest(rows, interval, country, threshold, steps, score, first + min(warmup * 1000, (last - first) // 2))
+    return Backtest(rows, interval, country, threshold, score, first + min(warmup * 1000, (last - first) // 2))
 
 
 def write(result: Backtest, path: Path, explain: bool) -> None:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.transforms.detector import alarms, detector
+from jobs.transforms.detector import detector
 from jobs.transforms.detector.moments import DAY, Moment, Pace
 from stack.backtest.rows import Rows
 
-FLAGS = ("alarm", "shifted", "stuck", "counts")
+FLAGS = ("alarm", "shifted", "stuck")
 
 
 @dataclass(frozen=True)
@@ -62,24 +62,6 @@ def walked(rows: Rows, steps: Steps, interval: int, country: str | None, thresho
         for name, column in found.items():
             column[of_step] = getattr(score, name)[who]
     return detector.Score(**found)
-
-
-def alarmed(rows: Rows, steps: Steps, interval: int, score: detector.Score, threshold: float) -> np.ndarray:
-    """Which rows would have raised an alarm at that threshold, all else being the same."""
-    pace, services = Pace(interval), len(rows.names)
-    state, found = alarms.new_alarms(services), np.zeros(len(rows.values), bool)
-    by_row = (score.raw, np.abs(np.nan_to_num(score.size)), score.stuck, score.counts)
-    for of_step in steps:
-        who = rows.services[of_step]
-        present = np.zeros(services, bool)
-        present[who] = np.isfinite(rows.values[of_step])
-        evidence = alarms.no_evidence(services)
-        for column, of_row in zip(evidence, by_row, strict=True):
-            column[who] = of_row[of_step]
-        time = float(rows.instants[of_step[0]] // 1000 // interval * interval)
-        state, raised = alarms.raised(state, evidence, present, time, pace, threshold)
-        found[of_step] = raised.alarm[who]
-    return found
 
 
 def on_holiday(rows: Rows, country: str | None) -> np.ndarray:

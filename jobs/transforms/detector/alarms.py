@@ -11,18 +11,19 @@ import numpy as np
 
 from jobs.transforms.detector.moments import DAY, Bools, Floats, Pace
 
-THRESHOLD = 2.0  # score of an alarm, unless a caller sets another
+THRESHOLD = 1.8  # score of an alarm, unless a caller sets another
 COUNTS_REST, REST = 1.0, 0.5  # days after a score
 HIGHER = 1.1  # times the score that the service rests from: this is news
 FALLEN = 0.05  # of its score is left to what follows
-BUDGET_DAYS, BUDGET = 7.0, 0.1  # each alarm of the last days makes the next score a tenth smaller, for a while
+HIGH = 2.0  # score that counts against the next ones:
+BUDGET_DAYS, BUDGET = 7.0, 0.1  # each of the last days makes them a tenth smaller, for a while
 STILL = 2.0  # scales: within them a reading is back to normal
 GAP = 3  # normal readings, one after the other, that end an incident
 
 
 class Alarms(NamedTuple):
     """One entry per service. at, score: epoch seconds and height of the score that it rests from, -inf and 0 before the first.
-    load: alarms of the last days, faded. opened: epoch seconds of the onset of the open incident, NaN if none is open.
+    load: high scores of the last days, faded. opened: epoch seconds of the onset of the open incident, NaN if none is open.
     normal: readings within STILL since the last beyond."""
 
     at: Floats
@@ -51,12 +52,6 @@ class Raised(NamedTuple):
     incident: Floats
 
 
-def no_evidence(services: int) -> Evidence:
-    """Of services without a reading."""
-    zeros, no = np.zeros(services), np.zeros(services, bool)
-    return Evidence(zeros, zeros.copy(), no, no.copy())
-
-
 def new_alarms(services: int) -> Alarms:
     zeros = np.zeros(services)
     return Alarms(np.full(services, -np.inf), zeros, zeros.copy(), np.full(services, np.nan), zeros.copy())
@@ -75,6 +70,6 @@ def raised(
     normal = np.where(present, np.where(off, 0, alarms.normal + 1), alarms.normal)
     opened = np.where(normal < GAP, alarms.opened, np.nan)
     opened = np.where(alarm & np.isnan(opened), time, opened)
-    load = np.where(present, alarms.load * (1 - pace.rate(BUDGET_DAYS)) + alarm, alarms.load)
+    load = np.where(present, alarms.load * (1 - pace.rate(BUDGET_DAYS)) + (reported >= HIGH), alarms.load)
     after = Alarms(np.where(stands, time, alarms.at), np.where(stands, lowered, alarms.score), load, opened, normal)
     return after, Raised(reported, alarm, np.where(present & off, opened, np.nan))

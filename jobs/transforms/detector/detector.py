@@ -36,8 +36,7 @@ class Score(NamedTuple):
     shifted: the level has changed for good.
 
     And why. season: a number into seasons.NAMES. size: the error of the reading in scales. Of `seen` past readings, `beyond`
-    deviated at least as much. stuck: the value repeats itself for longer than ever. counts: the values are taken for counts.
-    raw: the score before rest and budget.
+    deviated at least as much. stuck: the value repeats itself for longer than ever.
     """
 
     expected: Floats
@@ -52,8 +51,6 @@ class Score(NamedTuple):
     beyond: Floats
     seen: Floats
     stuck: Bools
-    counts: Bools
-    raw: Floats
 
 
 def new_state(services: int, pace: Pace) -> State:
@@ -120,9 +117,9 @@ def advance(
         alarms,
     )
     low, middle, high = (np.where(old, kinds.outward(kind, best + scales * usual), np.nan) for scales in (-BAND, 0, BAND))
-    why = season, np.where(present & old, sizes, np.nan), verdict.beyond, verdict.seen, is_stuck, counts
+    why = season, np.where(present & old, sizes, np.nan), verdict.beyond, verdict.seen, is_stuck
     score = np.where(present, found.score, 0.0)
-    return new, Score(middle, low, high, score, found.alarm, found.incident, moved != 0, *why, raw)
+    return new, Score(middle, low, high, score, found.alarm, found.incident, moved != 0, *why)
 
 
 def _without_root(state: State, who: Bools) -> State:

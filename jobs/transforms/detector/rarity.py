@@ -12,10 +12,10 @@ from jobs.transforms.detector.moments import Bools, Floats
 
 MEASURES = ("error", "error of three", "change")
 TOGETHER = 3  # readings whose errors are judged together
-BINS, PER_OCTAVE, LOWEST_OCTAVE = 104, 8, -3  # of deviations in scales: from 1/8 to 1,024
+BINS, PER_OCTAVE, LOWEST_OCTAVE = 52, 4, -3  # of deviations in scales: from 1/8 to 1,024
 EVERY_BIN = np.arange(BINS)
 SIZE = 1.5  # scales at which a deviation counts half: what is rare but small wakes nobody
-LARGEST = 0.6  # share of the measure with the highest score; the rest is the mean of all
+LARGEST = 0.5  # share of the measure with the highest score; the rest is the mean of all
 
 
 class Past(NamedTuple):

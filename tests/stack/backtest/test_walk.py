@@ -3,7 +3,7 @@
 import numpy as np
 
 from jobs.transforms.detector.alarms import THRESHOLD
-from stack.backtest.walk import alarmed, on_holiday, steps_of, walked
+from stack.backtest.walk import on_holiday, steps_of, walked
 from tests.stack.backtest.captures import rows_of
 from tests.transforms.detector.walks import days, walk
 
@@ -32,20 +32,18 @@ def test_the_scores_are_those_of_the_detector_step_by_step():
     rows = rows_of((row * 30.0)[kept].tolist(), values.ravel()[kept].tolist(), service[kept].tolist(), ("a", "b"))
     found = walked(rows, steps_of(rows, 1800), 1800, None, THRESHOLD)
     _, expected = walk(values)
-    for name in ("expected", "low", "score", "alarm", "season", "size", "beyond", "raw"):
+    for name in ("expected", "low", "score", "alarm", "season", "size", "beyond"):
         assert np.array_equal(getattr(found, name), getattr(expected, name).ravel()[kept], equal_nan=True), name
 
 
-def test_alarms_at_another_threshold_are_those_of_another_walk():
+def test_scores_do_not_depend_on_the_threshold():
     values = days(21)[:, 0]
     values[700:704] *= 2
     rows = rows_of((np.arange(len(values)) * 30.0).tolist(), values.tolist())
-    steps = steps_of(rows, 1800)
-    found = walked(rows, steps, 1800, None, THRESHOLD)
-    assert np.array_equal(alarmed(rows, steps, 1800, found, THRESHOLD), found.alarm)
-    lower = walked(rows, steps, 1800, None, 1.2)
+    found, lower = (walked(rows, steps_of(rows, 1800), 1800, None, threshold) for threshold in (THRESHOLD, 1.2))
+    assert np.array_equal(found.score, lower.score)
+    assert np.array_equal(lower.alarm, lower.score >= 1.2)
     assert lower.alarm.sum() > found.alarm.sum() > 0
-    assert np.array_equal(alarmed(rows, steps, 1800, found, 1.2), lower.alarm)
 
 
 def test_holidays_are_those_of_the_country():
