@@ -1,0 +1,146 @@
+"""All that a run's topics and tables say, held against its ledgers."""
+
+import datetime as dt
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+
+import holidays
+import numpy as np
+
+from bench.chaos import read
+from bench.chaos.kept import Kept, newest
+from bench.chaos.ledger import KINDS, Sent, digest
+from bench.chaos.letters import Letters
+from bench.chaos.stage import Primed
+from bench.chaos.verify import Calendar, Findings, InForce, Rule, Scored, key
+from contracts.declarations import SCHEMAS
+from contracts.feeds import Feed
+from stack.instance import Instance
+
+
+@dataclass
+class Verdict:
+    """Of one topic. classes: by class of record, how many were acknowledged. figures: by name."""
+
+    topic: str
+    findings: Findings
+    classes: Counter = field(default_factory=Counter)
+    figures: dict[str, int] = field(default_factory=dict)
+
+
+def source(instance: Instance, topic: str, sent: Sent) -> tuple[Sent, Findings]:
+    """What the topic shows of what was sent: without what was not acknowledged, or was in a transaction that was aborted.
+
+    A finding for what was acknowledged and is not there, or has other bytes.
+    """
+    findings, shown = Findings(), np.zeros(len(sent), bool)
+    rows = {place: row for row, place in enumerate(zip(sent.partition.tolist(), sent.offset.tolist(), strict=True))}
+    for batch in read.messages(instance.kafka, topic):
+        for message in batch:
+            if (row := rows.get((message.partition(), message.offset()))) is not None:
+                shown[row] = digest(message.key(), message.value()) == int(sent.digest[row])
+    lost = (sent.partition >= 0) & ~sent.transactional.astype(bool) & ~shown
+    findings.where("source_lost", lost, lambda n: f"{topic}-{sent.partition[n]}-{sent.offset[n]} was acknowledged, is not there")
+    return sent.where(shown), findings
+
+
+def letters(instance: Instance, topic: str, sent: Sent, reasons=None) -> Letters:
+    judged = Letters(sent, topic, *([reasons] if reasons else []))
+    for batch in read.messages(instance.kafka, f"{topic}.dead-letter"):
+        for message in batch:
+            judged.judge(message.key(), message.value(), dict(message.headers() or []))
+    judged.missing()
+    return judged
+
+
+def feed(instance: Instance, declared: Feed, ledger: Sent, primed: Primed | None, tolerance: float) -> Verdict:
+    """primed: None for a feed without history, whose archive has not run either."""
+    sent, findings = source(instance, declared.topic, ledger)
+    verdict = Verdict(declared.topic, findings, Counter({KINDS[n]: int((sent.kind == n).sum()) for n in np.unique(sent.kind)}))
+    services = {name: number for number, name in enumerate(sent.names)}
+    table = instance.lake / "baseline" / declared.table
+    scored = _scored(instance, declared, sent, services, table, tolerance)
+    dead = letters(instance, declared.topic, sent)
+    _add(findings, scored.findings, dead.findings)
+    verdict.figures |= {
+        "records": len(sent),
+        "readings": len(scored.keys),
+        "scored_rows": scored.rows,
+        "letters": dead.letters,
+        "letters_again": dead.again,
+        "not_committed": len(ledger) - len(sent),
+    }
+    if primed:
+        kept = history(instance, declared, sent, services, primed)
+        _add(findings, kept.findings)
+        verdict.figures["history_rows"] = kept.rows
+    return verdict
+
+
+def _scored(instance: Instance, declared: Feed, sent: Sent, services: dict[str, int], table, tolerance: float) -> Scored:
+    years = range(dt.date.today().year - 60, dt.date.today().year + 3)
+    named = declared.holidays
+    free = holidays.country_holidays(named.country, subdiv=named.subdivision, years=years) if named else ()
+    calendar = Calendar(declared.zone, declared.interval_seconds * 1000, frozenset(free))
+    promoted = read.promotions(table)
+    in_force = InForce([at for _, at, _ in promoted], [version for version, _, _ in promoted], int(tolerance * 1000))
+
+    def baseline(version: int):
+        return read.baseline(table, version, services, declared.slots, declared.spread_windows)
+
+    rule = declared.rule
+    scored = Scored(sent, calendar, Rule(rule.percent, rule.spread, rule.minimum), in_force, baseline)
+    for rows in read.rows(instance.kafka, declared.scored_topic, _schema("scored"), services):
+        scored.judge(rows)
+    scored.missing()
+    anomalies = Anomalies(scored)
+    for rows in read.rows(instance.kafka, declared.anomalies_topic, _schema("anomaly"), services):
+        anomalies.judge(rows)
+    anomalies.missing()
+    return scored
+
+
+class Anomalies:
+    """Each anomaly record is one of its baseline's time, and each row that is anomalous in the end has its record."""
+
+    def __init__(self, scored: Scored):
+        self._scored = scored
+        self._value = np.full(len(scored.keys), -1, np.int64)
+        self._version = np.full(len(scored.keys), -2, np.int64)
+
+    def judge(self, rows) -> None:
+        place = self._scored.judge(rows, anomalies=True)
+        at = place[place >= 0]
+        self._value[at], self._version[at] = rows["Value"][place >= 0], rows["BaselineVersion"][place >= 0]
+
+    def missing(self) -> None:
+        final = self._scored.final
+        lacks = final["anomalous"] & ((self._value != final["value"]) | (self._version != final["version"]))
+        self._scored.findings.where("missing_anomaly", lacks, lambda n: f"no anomaly record of key {self._scored.keys[n]}")
+
+
+def history(instance: Instance, declared: Feed, sent: Sent, services: dict[str, int], primed: Primed) -> Kept:
+    """After an archive that ran when all had been sent."""
+    names = [*sent.names, *(name for name in primed.names if name not in services)]
+    number = {name: index for index, name in enumerate(names)}
+    good = sent.where(sent.service >= 0)
+    order = np.argsort(good.offset, kind="stable")  # one key is in one partition
+    before = np.array([number[name] for name in primed.names], np.int64)[primed.service]
+    keys = np.concatenate([key(before, primed.at), key(good.service, good.at)[order]])
+    kept = Kept(*newest(keys, np.concatenate([primed.value, good.value[order]])), names)
+    for rows in read.history(instance.lake / "history" / declared.table, number):
+        kept.judge(*rows)
+    kept.missing()
+    return kept
+
+
+def _add(all_: Findings, *more: Findings) -> None:
+    for each in more:
+        all_.counts.update(each.counts)
+        for what, examples in each.examples.items():
+            all_.examples[what].extend(examples)
+
+
+def _schema(name: str) -> dict:
+    return json.loads((SCHEMAS / "avro" / name / "v1.avsc").read_text())

@@ -1,0 +1,82 @@
+"""Holds the dead letters of a topic against what was sent to it."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+
+from bench.chaos.ledger import KINDS, Sent, digest
+from bench.chaos.records import REASONS
+from bench.chaos.verify import Findings
+
+FIRST_BYTES = 1_000  # of key and value, in a letter that has not the whole record
+
+
+class Letters:
+    """Judges letters one by one; `missing` at the end. topic: that the records were sent to.
+
+    reasons: by class of record, the regular expression of the reason; None for what must not be a letter.
+    """
+
+    def __init__(self, sent: Sent, topic: str, reasons: Mapping[str, str | None] = REASONS):
+        self.findings, self.letters, self.again = Findings(), 0, 0
+        self._sent, self._topic, self._reasons = sent, topic, reasons
+        self._due = np.array([reasons[kind] is not None for kind in KINDS])[sent.kind]
+        self._seen = np.zeros(len(sent), bool)
+        self._places = [np.flatnonzero(sent.partition == number) for number in range(1 + max(sent.partition, default=-1))]
+        self._places = [rows[np.argsort(sent.offset[rows])] for rows in self._places]
+        self._offsets = [sent.offset[rows] for rows in self._places]
+
+    def judge(self, key: bytes | None, value: bytes | None, headers: Mapping[str, bytes | None]) -> None:
+        """A record of the dead-letter topic. A record is dead-lettered again after a restart, with the same key."""
+        self.letters += 1
+        text = {name: (headers.get(name) or b"").decode(errors="replace") for name in ("reason", "topic", "partition", "offset")}
+        told = f"letter {key!r} with the reason {text['reason'][:200]!r}"
+        row = self._row(text["partition"], text["offset"])
+        if row is None or text["topic"] != self._topic or key != "{topic}-{partition}-{offset}".format(**text).encode():
+            return self.findings.add("letter_of_nothing", f"{told} is of no record that was sent")
+        kind = KINDS[self._sent.kind[row]]
+        self.again += bool(self._seen[row])
+        self._seen[row] = True
+        reason = self._reasons[kind]
+        if reason is None:
+            self.findings.add("letter_of_good", f"{told} is of a record of class {kind}")
+        elif not _matches(reason, text["reason"]):
+            self.findings.add("wrong_reason", f"{told} is of a record of class {kind}, whose reason is {reason!r}")
+        if not self._original(row, value, headers):
+            self.findings.add("wrong_original", f"{told} of class {kind} has not the bytes of its record")
+        return None
+
+    def missing(self) -> None:
+        """Add the records that should have become letters, and did not."""
+
+        def words(row: int) -> str:
+            where = f"{self._topic}-{self._sent.partition[row]}-{self._sent.offset[row]}"
+            return f"record {where} of class {KINDS[self._sent.kind[row]]} is not among the letters"
+
+        self.findings.where("missing_letter", self._due & ~self._seen & (self._sent.partition >= 0), words)
+
+    def _row(self, partition: str, offset: str) -> int | None:
+        if not (partition.isdigit() and offset.isdigit() and int(partition) < len(self._places)):
+            return None
+        offsets = self._offsets[int(partition)]
+        place = int(np.searchsorted(offsets, int(offset)))
+        return int(self._places[int(partition)][place]) if place < len(offsets) and offsets[place] == int(offset) else None
+
+    def _original(self, row: int, value: bytes | None, headers: Mapping[str, bytes | None]) -> bool:
+        if not (cut := self._sent.cuts.get(row)):
+            return "key" in headers and digest(headers["key"], value) == int(self._sent.digest[row])
+        given = {name: (headers.get(name) or b"").decode() for name in ("key-bytes", "key-sha256", "value-bytes", "value-sha256")}
+        wanted = {name.replace("_", "-"): str(cell) for name, cell in vars(cut).items()}
+        lengths = len(headers.get("key") or b""), len(value or b"")
+        return given == wanted and lengths == (min(FIRST_BYTES, cut.key_bytes), min(FIRST_BYTES, cut.value_bytes))
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern:
+    return re.compile(pattern)
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return _compiled(pattern).search(text) is not None
