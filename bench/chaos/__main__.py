@@ -1,18 +1,31 @@
-"""The command: `make bench NAME=chaos ARGS="--seed N --minutes 30"`."""
+"""Half an hour of hostile records, faults and people, all chosen by a seed, and a judgement of every record.
 
-import argparse
-import secrets
+The run takes place in a copy of the repository, because people declare feeds in it. Exit code 1: a promise was broken.
+"""
 
-from bench.chaos.run import run
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.chaos import place
+from bench.chaos.options import parser, streams, without
+from bench.chaos.plan import plan
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="bench.chaos", description=__doc__)
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9), help="of all choices (default: a fresh one)")
-    parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--rate", type=int, default=2000, help="records a second, of all topics (default 2000)")
-    parser.add_argument("--tolerance", type=float, default=60, help="seconds within which streams go by a promoted baseline")
-    return run(parser.parse_args())
+    options = parser().parse_args()
+    if options.plan:
+        for event in plan(options.seed, 60 * options.minutes, streams(options), without(options)):
+            print(event)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="sundial-chaos-") as folder:
+        copy = place.copied(Path(folder))
+        command = [sys.executable, "-m", "bench.chaos.run", *sys.argv[1:], "--seed", str(options.seed)]
+        if options.report:
+            command += ["--report", str(options.report.resolve())]
+        return subprocess.run(command, cwd=copy, env=os.environ | {"PYTHONPATH": str(copy)}).returncode
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import holidays
 import numpy as np
+from confluent_kafka import Message
 
-from bench.chaos import read
+from bench.chaos import read, tables
 from bench.chaos.kept import Kept, newest
 from bench.chaos.ledger import KINDS, Sent, digest
 from bench.chaos.letters import Letters
@@ -45,11 +46,15 @@ def source(instance: Instance, topic: str, sent: Sent) -> tuple[Sent, Findings]:
     return sent.where(shown), findings
 
 
-def letters(instance: Instance, topic: str, sent: Sent, reasons=None) -> Letters:
-    judged = Letters(sent, topic, *([reasons] if reasons else []))
+def _headers(message: Message) -> list[tuple[str, bytes | None]]:
+    return message.headers() or []  # type: ignore[return-value] # of what Sundial writes, all are bytes
+
+
+def letters(instance: Instance, topic: str, sent: Sent) -> Letters:
+    judged = Letters(sent, topic)
     for batch in read.messages(instance.kafka, f"{topic}.dead-letter"):
         for message in batch:
-            judged.judge(message.key(), message.value(), dict(message.headers() or []))
+            judged.judge(message.key(), message.value(), dict(_headers(message)))
     judged.missing()
     return judged
 
@@ -57,7 +62,7 @@ def letters(instance: Instance, topic: str, sent: Sent, reasons=None) -> Letters
 def feed(instance: Instance, declared: Feed, ledger: Sent, primed: Primed | None, tolerance: float) -> Verdict:
     """primed: None for a feed without history, whose archive has not run either."""
     sent, findings = source(instance, declared.topic, ledger)
-    verdict = Verdict(declared.topic, findings, Counter({KINDS[n]: int((sent.kind == n).sum()) for n in np.unique(sent.kind)}))
+    verdict = Verdict(declared.topic, findings, _classes(sent))
     services = {name: number for number, name in enumerate(sent.names)}
     table = instance.lake / "baseline" / declared.table
     scored = _scored(instance, declared, sent, services, table, tolerance)
@@ -76,6 +81,26 @@ def feed(instance: Instance, declared: Feed, ledger: Sent, primed: Primed | None
         _add(findings, kept.findings)
         verdict.figures["history_rows"] = kept.rows
     return verdict
+
+
+def events(instance: Instance, topic: str, ledger: Sent) -> Verdict:
+    """Of a topic that queries read: its letters, and, of those whose output is a table, the table."""
+    sent, findings = source(instance, topic, ledger)
+    dead = letters(instance, topic, sent)
+    _add(findings, dead.findings)
+    figures = {
+        "records": len(sent),
+        "letters": dead.letters,
+        "letters_again": dead.again,
+        "not_committed": len(ledger) - len(sent),
+    }
+    if topic in tables.FOLDS:
+        figures["table_rows"] = tables.judge(instance.kafka, topic, sent, findings)
+    return Verdict(topic, findings, _classes(sent), figures)
+
+
+def _classes(sent: Sent) -> Counter:
+    return Counter({KINDS[number]: int((sent.kind == number).sum()) for number in np.unique(sent.kind)})
 
 
 def _scored(instance: Instance, declared: Feed, sent: Sent, services: dict[str, int], table, tolerance: float) -> Scored:

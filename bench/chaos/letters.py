@@ -6,8 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from bench.chaos.ledger import KINDS, Sent, digest
-from bench.chaos.records import REASONS
+from bench.chaos.ledger import KINDS, REASONS, Sent, digest
 from bench.chaos.verify import Findings
 
 FIRST_BYTES = 1_000  # of key and value, in a letter that has not the whole record

@@ -12,7 +12,15 @@ FAULT, PERSON = "fault", "person"
 # Of a stream's driver.
 DRIVER_FAULTS = ("driver_python", "driver_jvm", "driver", "driver_python_stops", "driver_jvm_stops")
 # Of a part: it is killed, and the watcher starts it again.
-KILLED_PARTS = ("airflow-triggerer", "airflow-scheduler", "airflow-api-server", "airflow-dag-processor", "registry", "serving", "kafka")
+KILLED_PARTS = (
+    "airflow-triggerer",
+    "airflow-scheduler",
+    "airflow-api-server",
+    "airflow-dag-processor",
+    "registry",
+    "serving",
+    "kafka",
+)
 # Of the stack: it lasts some seconds, and then goes away by itself.
 LASTING = {"broker_out": 60.0, "part_stops": 25.0, "disk_full": 30.0, "clock_ahead": 20.0, "clock_back": 20.0}
 PARTS_THAT_STOP = ("airflow-triggerer", "airflow-scheduler", "registry", "serving", "kafka")
@@ -21,6 +29,7 @@ ACTS = (
     *("promote", "refuse_and_approve", "roll_back", "pause", "clear"),
     *("add_feed", "deploy_schema", "restart_serving"),
 )
+OF_A_STREAM = ("pause", "clear")  # of the acts
 CLOCK_STEP = 45.0  # seconds
 BEGINS, ENDS = 20.0, 30.0  # seconds without an event at the beginning and at the end
 
@@ -57,7 +66,9 @@ def plan(seed: int, seconds: float, streams: Sequence[str], without: Sequence[st
         _fault(chance, at, next(each for each in faults if each not in without), streams, without)
         for at in _times(chance, seconds, every)
     ]
-    found += [Event(at, PERSON, next(acts), chance.choice(streams)) for at in _times(chance, seconds, 1.3 * every)]
+    for at in _times(chance, seconds, 1.3 * every):
+        act = next(acts)
+        found.append(Event(at, PERSON, act, chance.choice(streams) if act in OF_A_STREAM else ""))
     return sorted(found, key=lambda event: event.at)
 
 

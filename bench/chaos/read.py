@@ -48,8 +48,11 @@ def rows(kafka: str, topic: str, schema: dict, services: Mapping[str, int]) -> I
     names = [field["name"] for field in schema["fields"] if field["name"] != "ServiceName"]
     for batch in messages(kafka, topic):
         if batch:
-            decoded = [fastavro.schemaless_reader(io.BytesIO(each.value()[HEADER:]), plain) for each in batch]
-            keys = [f"{row['ServiceName']}|{row['Timestamp']}".encode() == each.key() for row, each in zip(decoded, batch)]
+            decoded: list[dict] = [fastavro.schemaless_reader(io.BytesIO(each.value()[HEADER:]), plain) for each in batch]
+            keys = [
+                f"{row['ServiceName']}|{row['Timestamp']}".encode() == each.key()
+                for row, each in zip(decoded, batch, strict=True)
+            ]
             found = {name: _column(name, [row[name] for row in decoded]) for name in names}
             # A row under another reading's key replaces that: it is of nothing that was sent.
             of = [services.get(row["ServiceName"], -1) if right else -1 for row, right in zip(decoded, keys, strict=True)]
@@ -80,7 +83,9 @@ def history(table: Path, services: Mapping[str, int]) -> Iterator[tuple[np.ndarr
 
 def baseline(table: Path, version: int, services: Mapping[str, int], slots: int, windows: int) -> Baseline:
     """A stored version of a baseline, of the services that are asked for."""
-    found = deltalake.DeltaTable(str(table), version=version).to_pyarrow_table(columns=["ServiceName", "DayType", "Last4Avg", "Spread"])
+    found = deltalake.DeltaTable(str(table), version=version).to_pyarrow_table(
+        columns=["ServiceName", "DayType", "Last4Avg", "Spread"]
+    )
     averages, spreads = (np.full((len(services), 7, length), np.nan) for length in (slots, windows))
     columns = [found.column(name) for name in ("ServiceName", "DayType", "Last4Avg", "Spread")]
     for name, day_type, average, spread in zip(*columns, strict=True):

@@ -5,14 +5,25 @@ Of each class it is known what must become of its records: a scored row, or a de
 
 import random
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 DAY = 86_400_000  # milliseconds
 NOT_AVRO = "not Avro of the schema that its header names|has more bytes behind the record"
 CUT = "; more than 1,000,000 bytes: the letter has the first 1,000 of key and value$"
 # By class: how often, relative to the others; the regular expression of its letter's reason, or None for a reading.
-GOOD = {"good": 800.0, "outlier": 120.0, "repeat": 8.0, "correction": 12.0, "late": 6.0, "ahead": 4.0, "longest_name": 3.0, "text_name": 6.0}
+GOOD = {
+    "good": 800.0,
+    "outlier": 120.0,
+    "repeat": 8.0,
+    "correction": 12.0,
+    "late": 6.0,
+    "ahead": 4.0,
+    "longest_name": 3.0,
+    "text_name": 6.0,
+}
 LETTERS = {
     "junk": (20.0, "^first byte is not the Confluent magic byte 0$"),
     "short": (10.0, "^value too short for the Confluent wire format$"),
@@ -61,14 +72,14 @@ def zigzag(number: int) -> bytes:
 
 @dataclass
 class Readings:
-    """Drafts for one feed. Reading number n is of its own millisecond today: slot after slot of the day, then a millisecond later.
+    """Drafts for one feed. Reading number n is of its own millisecond today: slot after slot, then a millisecond later.
 
-    normal: what a service reads in each slot. midnight: of today where the feed lives, epoch ms. behind, ahead: days, as declared.
+    normal: what a service reads in each slot. midnight: of today where the feed lives, epoch ms. behind, ahead: days, declared.
     ids: schema ids with their tail, the bytes that a newer schema adds to a reading; all of them are used.
     """
 
     seed: int
-    normal: dict[str, Sequence[int]]
+    normal: Mapping[str, np.ndarray]
     interval: int
     midnight: int
     now: int
@@ -148,7 +159,9 @@ class Readings:
         return self._payload(at, value)
 
     def _junk(self) -> Draft:
-        return self._letter("junk", bytes([self._chance.randrange(1, 256)]) + self._chance.randbytes(self._chance.randrange(5, 300)))
+        return self._letter(
+            "junk", bytes([self._chance.randrange(1, 256)]) + self._chance.randbytes(self._chance.randrange(5, 300))
+        )
 
     def _short(self) -> Draft:
         return self._letter("short", b"\0" + self._chance.randbytes(self._chance.randrange(0, 5)))

@@ -1,4 +1,4 @@
-"""The stack of a run before anything happens to it: five weeks of history in miniature, a first baseline, streams that run."""
+"""The stack of a run before anything happens to it: a month of history, a first baseline, streams that run."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from stack.instance import Instance
 from stack.parts.airflow_api import AirflowApi
 from stack.parts.streams import Stream
 
-HISTORY_DAYS = 16  # two of each weekday, and two to spare
+HISTORY_DAYS = 30  # four of each weekday, as two of one may be holidays and two are needed
 NIGHT = 3600.0  # seconds; nights are slow beside other work
 DAY = 86_400_000  # milliseconds
 PRESENT = 900.0  # seconds until a stream runs, on a busy machine

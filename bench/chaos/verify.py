@@ -5,7 +5,6 @@ force when the row was written. A key is service and instant; of several reading
 """
 
 import datetime as dt
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +13,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from bench.chaos.ledger import KINDS, Sent
-from bench.chaos.records import REASONS
+from bench.chaos.ledger import Sent
 
 EXAMPLES = 5  # of each kind of finding
 HOUR, INSTANTS = 3_600_000, 1 << 42  # milliseconds; instants of a key are below that: before 2109

@@ -130,7 +130,7 @@ def test_an_average_of_zero_has_no_percentage():
     judge = scored(ONE)
     judge._baseline = lambda version: Baseline(np.zeros((2, 7, 8640)), np.full((2, 7, 96), 2.0))
     right = judge.right(np.array([0]), np.array([NOON]), np.array([200]), 2)
-    assert np.isnan(right["PredictedPct"][0]) and right["Anomalous"][0]
+    assert (np.isnan(right["PredictedPct"]).tolist(), right["Anomalous"].tolist()) == ([True], [True])
 
 
 def test_of_a_reading_and_its_correction_the_later_one_counts():

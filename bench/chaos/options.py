@@ -1,0 +1,35 @@
+"""The options of a run."""
+
+import argparse
+import secrets
+from pathlib import Path
+
+from bench.chaos import place
+
+STREAMS = "service-use.score,access-log.queries,events.queries"
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="bench.chaos", description=__doc__)
+    add = made.add_argument
+    add("--seed", type=int, default=secrets.randbelow(10**9), help="of producers, faults and people (default: a fresh one)")
+    add("--minutes", type=float, default=30, help="length of the run, without its start and its judgement (default 30)")
+    add("--rate", type=int, default=2000, help="records a second, of all topics together (default 2000)")
+    add("--tolerance", type=float, default=60, help="seconds until a stream must go by a new baseline (default 60)")
+    add("--patience", type=float, default=600, help="seconds until a stream must be back (default 600)")
+    add("--streams", default=STREAMS, help=f"those that run, beside each other (default {STREAMS})")
+    add("--faketime", type=Path, default=place.faketime(), metavar="FILE", help="libfaketimeMT.so.1, if it is not installed")
+    add("--report", type=Path, metavar="FILE", help="write the report (Markdown) there as well")
+    add("--plan", action="store_true", help="print what the seed decides, and do nothing")
+    add("--calm", action="store_true", help="producers alone: no faults and no people")
+    return made
+
+
+def streams(options: argparse.Namespace) -> list[str]:
+    return options.streams.split(",")
+
+
+def without(options: argparse.Namespace) -> list[str]:
+    """Faults that this machine cannot have."""
+    clock = [] if options.faketime else ["clock_ahead", "clock_back"]
+    return clock + ([] if place.has_small_disk() else ["disk_full"])
