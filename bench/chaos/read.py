@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import cast
 
 import deltalake
 import fastavro
@@ -48,7 +49,7 @@ def rows(kafka: str, topic: str, schema: dict, services: Mapping[str, int]) -> I
     names = [field["name"] for field in schema["fields"] if field["name"] != "ServiceName"]
     for batch in messages(kafka, topic):
         if batch:
-            decoded: list[dict] = [fastavro.schemaless_reader(io.BytesIO(each.value()[HEADER:]), plain) for each in batch]
+            decoded = [cast(dict, fastavro.schemaless_reader(io.BytesIO(each.value()[HEADER:]), plain)) for each in batch]
             keys = [
                 f"{row['ServiceName']}|{row['Timestamp']}".encode() == each.key()
                 for row, each in zip(decoded, batch, strict=True)

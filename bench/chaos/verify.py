@@ -176,10 +176,12 @@ class Scored:
             self.findings.where("no_anomaly", ~right["Anomalous"], lambda n: f"anomaly {_told(rows, n)} is none")
             right = {name: column for name, column in right.items() if name not in ("DayType", "Slot", "Anomalous")}
         for name, column in right.items():
+
+            def words(n: int, name: str = name, column: np.ndarray = column) -> str:
+                return f"{what} {_told(rows, n)}: {name} is {rows[name][n]}, must be {column[n]}"
+
             equal = (rows[name] == column) | (np.isnan(rows[name]) & np.isnan(column) if name in NULLABLE else False)
-            self.findings.where(
-                "wrong", ~equal, lambda n, name=name, column=column: f"{what} {_told(rows, n)}: {name} must be {column[n]}"
-            )
+            self.findings.where("wrong", ~equal, words)
 
     def right(self, service: np.ndarray, at: np.ndarray, value: np.ndarray, version: int) -> dict[str, np.ndarray]:
         """The fields of a scored row, as docs/scoring.md and docs/baseline.md define them, of a feed without growth."""
