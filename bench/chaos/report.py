@@ -1,6 +1,7 @@
 """What a run says of itself: Markdown for people, and a line of JSON for each figure."""
 
 import argparse
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,9 +45,9 @@ def told(
     asked: Sequence[str],
     without: Sequence[str],
 ) -> int:
-    """Print the report and the figures. The exit code: 1 if anything was broken."""
+    """Print the report to standard error and the figures to standard output. The exit code: 1 if anything was broken."""
     text = markdown(options, verdicts, outcomes, asked, without)
-    print(text, flush=True)
+    print(text, file=sys.stderr, flush=True)
     if options.report:
         options.report.write_text(text)
     _figures(verdicts, outcomes)
