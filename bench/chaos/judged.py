@@ -11,7 +11,7 @@ from confluent_kafka import Message
 
 from bench.chaos import read, tables
 from bench.chaos.kept import Kept, newest
-from bench.chaos.ledger import KINDS, Sent, digest
+from bench.chaos.ledger import KINDS, Places, Sent, digest
 from bench.chaos.letters import Letters
 from bench.chaos.stage import Primed
 from bench.chaos.verify import Calendar, Findings, InForce, Rule, Scored, key
@@ -36,10 +36,10 @@ def source(instance: Instance, topic: str, sent: Sent) -> tuple[Sent, Findings]:
     A finding for what was acknowledged and is not there, or has other bytes.
     """
     findings, shown = Findings(), np.zeros(len(sent), bool)
-    rows = {place: row for row, place in enumerate(zip(sent.partition.tolist(), sent.offset.tolist(), strict=True))}
+    places = Places(sent)
     for batch in read.messages(instance.kafka, topic):
         for message in batch:
-            if (row := rows.get((message.partition(), message.offset()))) is not None:
+            if (row := places.row(message.partition(), message.offset())) >= 0:
                 shown[row] = digest(message.key(), message.value()) == int(sent.digest[row])
     lost = (sent.partition >= 0) & ~sent.transactional.astype(bool) & ~shown
     findings.where("source_lost", lost, lambda n: f"{topic}-{sent.partition[n]}-{sent.offset[n]} was acknowledged, is not there")

@@ -74,6 +74,24 @@ class Sent:
         return Sent({name: column[rows] for name, column in self.columns.items()}, self.names, cuts)
 
 
+class Places:
+    """Finds rows by where the broker put them."""
+
+    def __init__(self, sent: Sent):
+        partitions = range(1 + int(max(sent.partition, default=-1)))
+        unsorted = [np.flatnonzero(sent.partition == number) for number in partitions]
+        self._rows = [rows[np.argsort(sent.offset[rows])] for rows in unsorted]
+        self._offsets = [sent.offset[rows] for rows in self._rows]
+
+    def row(self, partition: int, offset: int) -> int:
+        """-1: none was sent there."""
+        if not 0 <= partition < len(self._rows):
+            return -1
+        offsets = self._offsets[partition]
+        place = int(np.searchsorted(offsets, offset))
+        return int(self._rows[partition][place]) if place < len(offsets) and offsets[place] == offset else -1
+
+
 class Ledger:
     """Of one topic; written by its producer's thread alone."""
 

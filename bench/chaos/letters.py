@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from bench.chaos.ledger import KINDS, REASONS, Sent, digest
+from bench.chaos.ledger import KINDS, REASONS, Places, Sent, digest
 from bench.chaos.verify import Findings
 
 FIRST_BYTES = 1_000  # of key and value, in a letter that has not the whole record
@@ -23,17 +23,16 @@ class Letters:
         self._sent, self._topic, self._reasons = sent, topic, reasons
         self._due = np.array([reasons[kind] is not None for kind in KINDS])[sent.kind]
         self._seen = np.zeros(len(sent), bool)
-        self._places = [np.flatnonzero(sent.partition == number) for number in range(1 + max(sent.partition, default=-1))]
-        self._places = [rows[np.argsort(sent.offset[rows])] for rows in self._places]
-        self._offsets = [sent.offset[rows] for rows in self._places]
+        self._places = Places(sent)
 
     def judge(self, key: bytes | None, value: bytes | None, headers: Mapping[str, bytes | None]) -> None:
         """A record of the dead-letter topic. A record is dead-lettered again after a restart, with the same key."""
         self.letters += 1
         text = {name: (headers.get(name) or b"").decode(errors="replace") for name in ("reason", "topic", "partition", "offset")}
         told = f"letter {key!r} with the reason {text['reason'][:200]!r}"
-        row = self._row(text["partition"], text["offset"])
-        if row is None or text["topic"] != self._topic or key != "{topic}-{partition}-{offset}".format(**text).encode():
+        named = text["partition"].isdigit() and text["offset"].isdigit()
+        row = self._places.row(int(text["partition"]), int(text["offset"])) if named else -1
+        if row < 0 or text["topic"] != self._topic or key != "{topic}-{partition}-{offset}".format(**text).encode():
             return self.findings.add("letter_of_nothing", f"{told} is of no record that was sent")
         kind = KINDS[self._sent.kind[row]]
         self.again += bool(self._seen[row])
@@ -55,13 +54,6 @@ class Letters:
             return f"record {where} of class {KINDS[self._sent.kind[row]]} is not among the letters"
 
         self.findings.where("missing_letter", self._due & ~self._seen & (self._sent.partition >= 0), words)
-
-    def _row(self, partition: str, offset: str) -> int | None:
-        if not (partition.isdigit() and offset.isdigit() and int(partition) < len(self._places)):
-            return None
-        offsets = self._offsets[int(partition)]
-        place = int(np.searchsorted(offsets, int(offset)))
-        return int(self._places[int(partition)][place]) if place < len(offsets) and offsets[place] == int(offset) else None
 
     def _original(self, row: int, value: bytes | None, headers: Mapping[str, bytes | None]) -> bool:
         if not (cut := self._sent.cuts.get(row)):

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.chaos import judged, others, place, report, stage
@@ -66,7 +66,8 @@ class Run:
         self.loads = self._loads(primed)
         main = self.loads[FEED]
         chance = random.Random(f"{self.options.seed} people")
-        self.people = People(self.ground, self.feed, main, self.readings, primed, Page(PAGE), chance)
+        drafts = replace(self.readings, seed=self.options.seed + 1)
+        self.people = People(self.ground, self.feed, main, drafts, primed, Page(PAGE), chance)
         self._through()
         say("all is sent; what waits is worked off")
         for load in self.loads.values():

@@ -4,10 +4,11 @@ import datetime as dt
 import json
 from collections.abc import Callable, Iterable
 
+import numpy as np
 from confluent_kafka import Message
 
 from bench.chaos import read
-from bench.chaos.ledger import KINDS, Sent
+from bench.chaos.ledger import KINDS, Places, Sent
 from bench.chaos.verify import Findings
 
 GOOD = ("event", "change", "change_deletes")
@@ -46,9 +47,8 @@ FOLDS: dict[str, tuple[str, Callable[[Iterable[Message]], Table]]] = {
 def judge(kafka: str, topic: str, sent: Sent, findings: Findings) -> int:
     """Add each row of the topic's table that is missing, wrong, or should not be; how many rows there are."""
     name, fold = FOLDS[topic]
-    rows = zip(sent.partition.tolist(), sent.offset.tolist(), sent.kind.tolist(), strict=True)
-    good = {(partition, offset) for partition, offset, kind in rows if KINDS[kind] in GOOD}
-    right = fold(each for each in _all(kafka, topic) if (each.partition(), each.offset()) in good)
+    good = Places(sent.where(np.isin(sent.kind, [KINDS.index(kind) for kind in GOOD])))
+    right = fold(each for each in _all(kafka, topic) if good.row(each.partition(), each.offset()) >= 0)
     found = {each.key(): each.value() for each in _all(kafka, name)}
     has = {key: _row(value) for key, value in found.items() if value is not None}
     compare(name, right, has, findings)
