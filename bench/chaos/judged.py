@@ -96,6 +96,8 @@ def events(instance: Instance, topic: str, ledger: Sent) -> Verdict:
     }
     if topic in tables.FOLDS:
         figures["table_rows"] = tables.judge(instance.kafka, topic, sent, findings)
+    if topic == tables.LINES:
+        figures["counted"] = tables.count(instance.kafka, topic, sent, findings)
     return Verdict(topic, findings, _classes(sent), figures)
 
 

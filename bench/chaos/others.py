@@ -44,11 +44,11 @@ MINUTE = 60_000
 
 
 def _drawn(seed: int, topic: str, makers: dict[str, Callable[[random.Random], Draft]]) -> Callable[[int], Sequence[Draft]]:
-    chance, names = random.Random(f"{seed} {topic}"), list(makers)
+    chance, kind, names = random.Random(f"{seed} {topic}"), random.Random(f"{seed} kinds of {topic}"), list(makers)
     weights = [CLASSES[name][0] for name in names]
 
     def draw(count: int) -> Sequence[Draft]:
-        return [makers[name](chance) for name in chance.choices(names, weights, k=count)]
+        return [makers[name](chance) for name in kind.choices(names, weights, k=count)]
 
     return draw
 

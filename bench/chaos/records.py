@@ -92,7 +92,8 @@ class Readings:
 
     def __post_init__(self) -> None:
         self._chance = random.Random(f"{self.seed} readings")
-        # A source of its own: when a schema comes to be known does not follow from the seed.
+        # Sources of their own: how many drafts are asked for at once, and when a schema comes to be known, follows from no seed.
+        self._kind = random.Random(f"{self.seed} kinds")
         self._writer = random.Random(f"{self.seed} writers")
         weights = GOOD | {name: weight for name, (weight, _) in LETTERS.items()}
         self._kinds = [name for name in weights if name in self.most]
@@ -101,7 +102,7 @@ class Readings:
         self._recent: list[tuple[str, int, int]] = []
 
     def drafts(self, count: int) -> list[Draft]:
-        return [getattr(self, f"_{kind}")() for kind in self._chance.choices(self._kinds, self._weights, k=count)]
+        return [getattr(self, f"_{kind}")() for kind in self._kind.choices(self._kinds, self._weights, k=count)]
 
     def reading(self, service: str, at: int, value: int, kind: str) -> Draft:
         reading = (service, at, value)

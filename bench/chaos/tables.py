@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from confluent_kafka import Message
 
-from bench.chaos import read
+from bench.chaos import counted, read
 from bench.chaos.ledger import KINDS, Places, Sent
 from bench.chaos.verify import Findings
 
-GOOD = ("event", "change", "change_deletes")
+GOOD = ("event", "change", "change_deletes", "line")
+LINES, COUNTED = "access-log", "web-requests"  # a log, and a feed that counts it
 Table = dict[bytes, dict]
 
 
@@ -47,8 +48,7 @@ FOLDS: dict[str, tuple[str, Callable[[Iterable[Message]], Table]]] = {
 def judge(kafka: str, topic: str, sent: Sent, findings: Findings) -> int:
     """Add each row of the topic's table that is missing, wrong, or should not be; how many rows there are."""
     name, fold = FOLDS[topic]
-    good = Places(sent.where(np.isin(sent.kind, [KINDS.index(kind) for kind in GOOD])))
-    right = fold(each for each in _all(kafka, topic) if good.row(each.partition(), each.offset()) >= 0)
+    right = fold(_good(kafka, topic, sent))
     found = {each.key(): each.value() for each in _all(kafka, name)}
     has = {key: _row(value) for key, value in found.items() if value is not None}
     compare(name, right, has, findings)
@@ -59,6 +59,19 @@ def compare(name: str, right: Table, has: Table, findings: Findings) -> None:
     for key in sorted(right.keys() | has.keys()):
         if right.get(key) != has.get(key):
             findings.add("table_wrong", f"{name} has {has.get(key)} of {key!r}, must have {right.get(key)}")
+
+
+def count(kafka: str, topic: str, sent: Sent, findings: Findings) -> int:
+    """Add each reading that was not counted rightly from the lines; how many readings there are."""
+    lines = counted.of_lines(_good(kafka, topic, sent))
+    readings, late = (counted.of_readings(_all(kafka, name)) for name in (COUNTED, f"{COUNTED}.late"))
+    return counted.compare(lines, readings, late, findings)
+
+
+def _good(kafka: str, topic: str, sent: Sent) -> Iterable[Message]:
+    """The topic's records that are of a good class."""
+    good = Places(sent.where(np.isin(sent.kind, [KINDS.index(kind) for kind in GOOD])))
+    return (each for each in _all(kafka, topic) if good.row(each.partition(), each.offset()) >= 0)
 
 
 def _all(kafka: str, topic: str) -> Iterable[Message]:

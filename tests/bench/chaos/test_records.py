@@ -37,6 +37,14 @@ def test_the_seed_decides_every_record():
     assert readings().drafts(500) != readings(seed=8).drafts(500)
 
 
+def test_a_schema_that_comes_to_be_known_changes_no_choice():
+    steady, growing = readings(), readings()
+    first = growing.drafts(100)
+    growing.ids[11] = b"\x0a"
+    chosen = [(draft.kind, draft.reading) for draft in first + growing.drafts(400)]
+    assert chosen == [(draft.kind, draft.reading) for draft in steady.drafts(500)]
+
+
 @pytest.mark.parametrize("kind", records.GOOD)
 def test_a_good_record_is_the_reading_that_it_says(kind):
     base = readings([kind, "good"]).drafts(300)

@@ -1,10 +1,11 @@
 """The folds of events into tables, the page that says what needs a person, and the report's verdict."""
 
 import json
+from collections import Counter
 
 import pytest
 
-from bench.chaos import tables
+from bench.chaos import counted, tables
 from bench.chaos.judged import Verdict
 from bench.chaos.needs import Page
 from bench.chaos.plan import FAULT, Event
@@ -46,6 +47,37 @@ def test_a_wrong_table_is_found(has):
     findings = Findings()
     tables.compare("products", {b"a": {"x": 1}}, has, findings)
     assert findings.counts == {"table_wrong": 1}
+
+
+class Line(Record):
+    def value(self) -> bytes:
+        return f'h - - [{self._value["at"]}] "GET {self._value["path"]} HTTP/1.0" 200 1'.encode()
+
+
+def test_lines_count_for_the_first_segment_of_their_path():
+    at = "01/Jan/1970:00:00:19 +0000"
+    lines = [Line(None, at=at, path=path) for path in ("/shuttle/a", "/shuttle/", "/elsewhere", "/")]
+    assert counted.of_lines(lines) == {("shuttle", 10_000): 2, ("other", 10_000): 2}
+
+
+@pytest.mark.parametrize(
+    ("readings", "late", "wrong"),
+    [
+        ([("a", 0, 3)], [], {}),
+        ([("a", 0, 3), ("a", 0, 3)], [], {}),
+        ([("a", 0, 3), ("b", 0, 0)], [], {}),
+        ([("a", 0, 2)], [("a", 0, 1)], {}),
+        ([("a", 0, 2)], [], {"counted_wrong": 1}),
+        ([("a", 0, 4)], [], {"counted_wrong": 1}),
+        ([], [], {"counted_wrong": 1}),
+        ([("a", 0, 3), ("b", 0, 1)], [], {"counted_wrong": 1}),
+        ([("a", 0, 3), ("a", 0, 2)], [], {"counted_twice": 1}),
+    ],
+)
+def test_what_is_counted_is_held_against_the_lines(readings, late, wrong):
+    findings = Findings()
+    counted.compare(Counter({("a", 0): 3}), readings, late, findings)
+    assert findings.counts == wrong
 
 
 def test_the_page_names_what_it_names():
