@@ -171,7 +171,8 @@ class Readings:
 
     def _truncated(self) -> Draft:
         whole = self._plain()
-        return self._letter("truncated", whole[: self._chance.randrange(6, len(whole))])
+        end = 6 + int(self._chance.random() * (len(whole) - 6))  # of a longer record another one, by the same choice
+        return self._letter("truncated", whole[:end])
 
     def _mutated(self) -> Draft:
         """Each byte of the body says that another one follows."""
