@@ -3,7 +3,6 @@
 import json
 import random
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import httpx
@@ -11,6 +10,7 @@ import numpy as np
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from bench.chaos import read
+from bench.chaos.approval import answer
 from bench.chaos.faults import Ground
 from bench.chaos.needs import Page
 from bench.chaos.plan import Event
@@ -24,12 +24,12 @@ from contracts.feeds import Feed
 from stack.deploy import schemas
 from stack.errors import StackError
 from stack.parts import lifecycle, process, serving
-from stack.parts.airflow_api import ACTIVE, ENDED, AirflowApi
-from stack.parts.process import log_file
+from stack.parts.airflow_api import ACTIVE, AirflowApi
 
 NIGHT = 3600.0  # seconds; nights are slow beside other work
 PAUSE = 20.0  # seconds that a DAG is paused
 SHOWN = 300.0  # seconds until serving shows what was declared
+REFUSED = "gate refused candidate"
 TRIES = 5  # of what a fault may have interrupted
 
 
@@ -156,49 +156,31 @@ class People:
             except httpx.TransportError:
                 time.sleep(5)
             except StackError as error:
-                if self._approves(dag, run):
-                    did.append("approved")
-                    continue
+                if REFUSED in str(error) and self._answered(dag, run):
+                    return ", ".join([f"{run} was refused and approved", *did])
                 if not self._named(error):
                     raise
                 did.append("cleared")
                 time.sleep(20)
-                self._retrying(lambda api: api.call("POST", f"dags/{dag}/clearTaskInstances", json=_clearing(run)))
+                self._call("POST", f"dags/{dag}/clearTaskInstances", json=_clearing(run))
         raise StackError(f"{dag} {run} has not ended after {NIGHT:.0f} s", remedy="see its tasks")
 
-    def _approves(self, dag: str, run: str) -> bool:
-        """Whether the run asks, and is answered and ends well then."""
-        path = f"dags/{dag}/dagRuns/{run}/taskInstances/approve"
-        if not dag.startswith("nightly"):
-            return False
-        checks = self._retrying(lambda api: api.call("GET", path.replace("approve", "check_baseline")))
-        if checks["state"] != "failed":
-            return False
-        wait_for("the question", lambda: self._retrying(lambda api: api.call("GET", path))["state"] == "awaiting_input", 600)
-        # Airflow takes the end of the process that asked for the end of the one that it starts upon the answer, unless it has
-        # noticed the former before.
-        wait_for("the end of the process that asked", lambda: self._noticed_end("approve", run), 600)
-        said = {"chosen_options": ["Approve"], "params_input": {"reason": "an act of the run"}}
-        self._retrying(lambda api: api.call("PATCH", f"{path}/-1/hitlDetails", json=said))
-        state = f"dags/{dag}/dagRuns/{run}"
-        wait_for("the end of the run", lambda: self._retrying(lambda api: api.call("GET", state))["state"] in ENDED, NIGHT)
-        return True
-
-    def _noticed_end(self, task: str, run: str) -> bool:
-        said = log_file(self.ground.instance, "airflow-scheduler").read_text(errors="replace").splitlines()
-        return any("TaskInstance Finished" in line and f"task_id={task}, run_id={run}," in line for line in said)
+    def _answered(self, dag: str, run: str) -> bool:
+        """Whether the run ends well once its candidate is approved."""
+        state = answer(self._call, self.ground.instance, (dag, run), "Approve", "an act of the run", NIGHT)
+        return state == "success"
 
     # -- Airflow
 
     def _api(self) -> AirflowApi:
         return AirflowApi(self.ground.instance)
 
-    def _retrying(self, call: Callable[[AirflowApi], dict]) -> dict:
-        """While a fault keeps Airflow from answering."""
+    def _call(self, method: str, path: str, **more) -> dict:
+        """As AirflowApi.call, again and again while a fault keeps Airflow from answering."""
         deadline = time.monotonic() + NIGHT
         while True:
             try:
-                return call(self._api())
+                return self._api().call(method, path, **more)
             except (StackError, httpx.TransportError) as error:
                 if time.monotonic() > deadline or not self._named(error):
                     raise

@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 import pytest
 from confluent_kafka import Producer
 
+from bench.chaos.approval import answer
 from contracts.feeds import load_feed
 from sources.producer import encoder
 from sources.replay import play
 from sources.simulator import Simulation
 from stack.errors import StackError
 from stack.instance import Instance
-from stack.parts.airflow_api import ACTIVE, ENDED, AirflowApi
-from stack.parts.process import log_file
+from stack.parts.airflow_api import ACTIVE, AirflowApi
 from supervision.files import StreamFolder
 from supervision.status import StreamStatus, read_status
 from tests.end_to_end import oracle
@@ -103,18 +103,7 @@ class Story:
 
     def answer(self, run: str, chosen: str, reason: str) -> None:
         """A person's answer to a night's task `approve`, once it asks; returns when the run has ended."""
-        path = f"dags/{NIGHTLY}/dagRuns/{run}/taskInstances/approve"
-        until("the question", lambda: self.api.call("GET", path)["state"] == "awaiting_input", 300)
-        # The scheduler must have noticed that the process which asked has ended: else it takes that for the end of the one that
-        # it starts upon the answer, and fails the task. It says so in its log only.
-        until("the end of the process that asked", lambda: self._noticed_end_of("approve", run), 300)
-        said = {"chosen_options": [chosen], "params_input": {"reason": reason}}
-        self.api.call("PATCH", f"{path}/-1/hitlDetails", json=said)
-        until("the end of the run", lambda: self.state_of(run) in ENDED, 300)
-
-    def _noticed_end_of(self, task: str, run: str) -> bool:
-        said = log_file(self.instance, "airflow-scheduler").read_text(errors="replace").splitlines()
-        return any("TaskInstance Finished" in line and f"task_id={task}, run_id={run}," in line for line in said)
+        answer(self.api.call, self.instance, (NIGHTLY, run), chosen, reason, ends_within=300)
 
     def state_of(self, run: str) -> str:
         return self.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}")["state"]
