@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from bench.chaos import judged, others, place, report, stage
@@ -74,14 +75,27 @@ class Run:
             load.stop()
         ended = dt.datetime.now(dt.UTC)
         for stream in streams_.values():
-            wait_for(f"the end of {stream.of}", lambda stream=stream: self._well(stream, ended, 0), self.options.patience)
-        self.people.night()
+            self._last(f"{stream.of} has done all", partial(self._done, stream, ended))
+        self._last("a last night", self.people.night)
         say("judging")
         verdicts = [judged.feed(self.instance, self.feed, main.ledger.sent(), primed, self.options.tolerance)]
         verdicts += [
             judged.events(self.instance, topic, load.ledger.sent()) for topic, load in self.loads.items() if topic != FEED
         ]
         return report.told(self.options, verdicts, self.outcomes, self.people.asked, without(self.options))
+
+    def _last(self, what: str, do: Callable[[], str]) -> None:
+        """What the judgement needs. Where it fails, that is a broken promise, and what there is is judged."""
+        began, event = time.time(), Event(60 * self.options.minutes, "end", what)
+        try:
+            self.outcomes.append(Outcome(event, said=do(), seconds=time.time() - began))
+        except Exception as error:  # see above
+            self.outcomes.append(Outcome(event, problem=f"{type(error).__name__}: {error}"))
+        say(f"{self.outcomes[-1]}")
+
+    def _done(self, stream: Stream, since: dt.datetime) -> str:
+        wait_for(f"{stream.of} without a lag", lambda: self._well(stream, since, 0), self.options.patience)
+        return ""
 
     def _loads(self, primed: stage.Primed) -> dict[str, Load]:
         seed, texts = self.options.seed, list(TEXTS.values())
