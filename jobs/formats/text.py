@@ -2,7 +2,7 @@
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StringType, StructField, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType, TimestampNTZType, TimestampType
 
 from contracts.query_io import LINE
 from jobs.transforms import access_log_lines
@@ -16,13 +16,15 @@ def decode_json(payload: str, columns: StructType) -> Column:
     """What is read of a binary column of JSON objects, for `json_reason` and `json_fields`. To be selected under a name of its
     own before it is taken apart, so that Spark reads once.
 
-    Spark reads the first object of a text and leaves alone what follows. Within another object that is an error: two events in
-    one record are not one of them.
+    Spark reads the first object of a text and leaves alone what follows. So the text is read as a field of an object, and as an
+    element of an array. What is behind an object would have to go on with a field for the one and with an element for the other.
     """
     read = StructType([StructField(each.name, StringType() if _is_time(each.dataType) else each.dataType) for each in columns])
     wanted = StructType().add(_VALUE, read).add(_BROKEN, "string")
-    text = F.concat(F.lit(f'{{"{_VALUE}":'), F.col(payload).cast("string"), F.lit("}"))
-    return F.from_json(text, wanted, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BROKEN})
+    text = F.col(payload).cast("string")
+    elements = F.from_json(F.concat(F.lit("["), text, F.lit("]")), ArrayType(StringType()))
+    field = F.when(F.size(elements) == 1, F.concat(F.lit(f'{{"{_VALUE}":'), text, F.lit("}")))
+    return F.from_json(field, wanted, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BROKEN})
 
 
 def json_fields(decoded: Column, columns: StructType) -> dict[str, Column]:

@@ -79,6 +79,24 @@ def test_what_is_no_such_json_says_why_and_keeps_its_bytes(spark, value, reason)
     assert (row.Error, row.Row, row.Bytes) == (reason, None, value and bytearray(value))
 
 
+MORE = ("}", "}}", "]", ']}', ', "x": 1', ', "x": {}', ', "value": {}', ", 1", ", {}", ",", " 1", " {}", "]}{")
+
+
+@pytest.mark.parametrize("more", MORE)
+def test_an_object_and_more_is_not_an_object(spark, more):
+    event = json.dumps(EVENT)
+    behind, before = decoded(spark, query("json", "metric_event"), f"{event}{more}".encode(), f"{more}{event}".encode())
+    wrong = "value is not a JSON object with the contract's types"
+    assert [(row.Error, row.Row) for row in (behind, before)] == [(wrong, None)] * 2
+
+
+@pytest.mark.parametrize("text", ["{event}\n", " \t{event}  ", '{{"More": [{{"a": [1, "]"]}}, "}}"], "Value": NaN, {rest}'])
+def test_space_around_an_object_and_what_the_contract_leaves_out_are_no_mistakes(spark, text):
+    event = json.dumps(EVENT)
+    [row] = decoded(spark, query("json", "metric_event"), text.format(event=event, rest=event[1:]).encode())
+    assert (row.Error, row.Row.Id) == (None, "e")
+
+
 def test_text_is_read_line_by_line(spark):
     good, bad = decoded(spark, query("text", None), "GET /ä".encode(), b"\xff")
     assert (good.Row.Line, good.Error) == ("GET /ä", None)
