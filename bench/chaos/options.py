@@ -19,7 +19,7 @@ def parser() -> argparse.ArgumentParser:
     add("--patience", type=float, default=600, help="seconds until a stream must be back (default 600)")
     add("--streams", default=STREAMS, help=f"those that run, beside each other (default {STREAMS})")
     add("--faketime", type=Path, default=place.faketime(), metavar="FILE", help="libfaketimeMT.so.1, if it is not installed")
-    add("--report", type=Path, metavar="FILE", help="write the report (Markdown) there as well")
+    add("--report", type=Path, metavar="FILE", help="write the report (Markdown) there, and all logs beside it")
     add("--plan", action="store_true", help="print what the seed decides, and do nothing")
     add("--calm", action="store_true", help="producers alone: no faults and no people")
     return made

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.platform import REPO
+from stack.instance import Instance
 
 LINKED = (".jars", ".classes")  # what setup has made
 LEFT_OUT = (".git", ".venv", ".stack", "build", "__pycache__", ".*_cache", "spark-warehouse", *LINKED)
@@ -41,6 +42,15 @@ def small_disk(folder: Path, wanted: bool) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def keep_logs(instance: Instance, folder: Path) -> None:
+    """Copy what parts, drivers and tasks have logged: the stack's own folder goes away with the run."""
+    shutil.copytree(instance.logs, folder / "parts", dirs_exist_ok=True)
+    shutil.copytree(instance.path / "airflow" / "logs", folder / "tasks", dirs_exist_ok=True)
+    for log in instance.streams.glob("*/driver.log*"):
+        (folder / "drivers").mkdir(parents=True, exist_ok=True)
+        shutil.copy(log, folder / "drivers" / f"{log.parent.name}{log.name.removeprefix('driver')}")
 
 
 def faketime() -> Path | None:

@@ -48,6 +48,8 @@ def main() -> int:
                 return Run(instance, options, clock).result()
             finally:
                 lifecycle.down(instance, say)
+                if options.report:
+                    place.keep_logs(instance, options.report.with_suffix(".logs"))
 
 
 @dataclass
