@@ -18,11 +18,17 @@ def parser() -> argparse.ArgumentParser:
     add("--tolerance", type=float, default=60, help="seconds until a stream must go by a new baseline (default 60)")
     add("--patience", type=float, default=600, help="seconds until a stream must be back (default 600)")
     add("--streams", default=STREAMS, help=f"those that run, beside each other (default {STREAMS})")
-    add("--faketime", type=Path, default=place.faketime(), metavar="FILE", help="libfaketimeMT.so.1, if it is not installed")
+    add("--faketime", type=_library, default=place.faketime(), metavar="FILE", help="libfaketimeMT.so.1, if not installed")
     add("--report", type=Path, metavar="FILE", help="write the report (Markdown) there, and all logs beside it")
     add("--plan", action="store_true", help="print what the seed decides, and do nothing")
     add("--calm", action="store_true", help="producers alone: no faults and no people")
     return made
+
+
+def _library(text: str) -> Path:
+    if not place.works(Path(text)):
+        raise argparse.ArgumentTypeError(f"{text} does not set a process's clock, or its sleeps are errors; leave it out")
+    return Path(text)
 
 
 def streams(options: argparse.Namespace) -> list[str]:

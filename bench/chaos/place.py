@@ -4,6 +4,9 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,9 +57,18 @@ def keep_logs(instance: Instance, folder: Path) -> None:
 
 
 def faketime() -> Path | None:
-    """The library that sets a process's clock, where it is installed (Debian: libfaketime)."""
-    found = [each for pattern in FAKETIME for each in Path("/").glob(pattern[1:])]
-    return min(found) if found else None
+    """The library that sets a process's clock, where one is installed (Debian: libfaketime) that works here."""
+    found = (each for pattern in FAKETIME for each in sorted(Path("/").glob(pattern[1:])))
+    return next((each for each in found if works(each)), None)
+
+
+def works(library: Path) -> bool:
+    """Whether a process lives by another clock and can still sleep. 0.9.10 makes each sleep of Python an error (EINVAL)."""
+    script = "import sys, time; time.sleep(0.01); sys.exit(abs(time.time() - float(sys.argv[1]) - 1000) > 60)"
+    with tempfile.TemporaryDirectory() as folder:
+        (clock := Path(folder) / "clock").write_text("+1000s\n")
+        command = [sys.executable, "-c", script, str(time.time())]
+        return subprocess.run(command, env=os.environ | _environment(library, clock), capture_output=True).returncode == 0
 
 
 def set_clock(folder: Path, library: Path) -> Path:
@@ -66,11 +78,15 @@ def set_clock(folder: Path, library: Path) -> Path:
     """
     file = folder.parent / "clock"
     file.write_text("+0s\n")
-    os.environ |= {
+    os.environ |= _environment(library, file)
+    return file
+
+
+def _environment(library: Path, clock: Path) -> dict[str, str]:
+    return {
         "LD_PRELOAD": str(library),
-        "FAKETIME_TIMESTAMP_FILE": str(file),
+        "FAKETIME_TIMESTAMP_FILE": str(clock),
         "FAKETIME_CACHE_DURATION": "1",
-        "DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         "FAKETIME_DONT_RESET": "1",
     }
-    return file
