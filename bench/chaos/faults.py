@@ -109,10 +109,9 @@ def _part_stops(ground: Ground, event: Event) -> Iterator[None]:
 def _disk_full(ground: Ground, _: Event) -> Iterator[None]:
     """Of the file system that the streams' folder is on: see `place.small_disk`. What gets free meanwhile is taken as well."""
     ballast = ground.instance.streams / "ballast"
-    with ballast.open("wb") as file, contextlib.suppress(OSError):
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(b"\0" * BLOCK)
-            file.flush()
     try:
         yield
     finally:
