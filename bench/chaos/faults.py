@@ -107,7 +107,7 @@ def _part_stops(ground: Ground, event: Event) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _disk_full(ground: Ground, _: Event) -> Iterator[None]:
-    """Of the file system that the streams' folder is on: see `place.small_disk`. What gets free meanwhile is taken as well."""
+    """Of the file system that the streams' folder is on: see `place.small_disk`."""
     ballast = ground.instance.streams / "ballast"
     with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
