@@ -73,10 +73,10 @@ def plan(seed: int, seconds: float, streams: Sequence[str], without: Sequence[st
 
 
 def _times(chance: random.Random, seconds: float, every: float) -> Iterator[float]:
-    at = BEGINS + chance.uniform(0, every / 2)
+    at = round(BEGINS + chance.uniform(0, every / 2), 1)
     while at < seconds - ENDS:
-        yield round(at, 1)
-        at += chance.uniform(every / 2, every * 3 / 2)
+        yield at
+        at = round(at + chance.uniform(every / 2, every * 3 / 2), 1)
 
 
 def _dealt(chance: random.Random, cards: Sequence[str]) -> Iterator[str]:

@@ -79,7 +79,7 @@ def test_what_is_no_such_json_says_why_and_keeps_its_bytes(spark, value, reason)
     assert (row.Error, row.Row, row.Bytes) == (reason, None, value and bytearray(value))
 
 
-MORE = ("}", "}}", "]", ']}', ', "x": 1', ', "x": {}', ', "value": {}', ", 1", ", {}", ",", " 1", " {}", "]}{")
+MORE = ("}", "}}", "]", "]}", ', "x": 1', ', "x": {}', ', "value": {}', ", 1", ", {}", ",", " 1", " {}", "]}{")
 
 
 @pytest.mark.parametrize("more", MORE)
