@@ -14,7 +14,7 @@ from bench.chaos.kept import Kept, newest
 from bench.chaos.ledger import KINDS, Places, Sent, digest
 from bench.chaos.letters import Letters
 from bench.chaos.stage import Primed
-from bench.chaos.verify import Calendar, Findings, InForce, Rule, Scored, key
+from bench.chaos.verify import NONE, Calendar, Findings, InForce, Rule, Scored, counting, key
 from contracts.declarations import SCHEMAS
 from contracts.feeds import Feed
 from stack.instance import Instance
@@ -134,12 +134,12 @@ class Anomalies:
     def __init__(self, scored: Scored):
         self._scored = scored
         self._value = np.full(len(scored.keys), -1, np.int64)
-        self._version = np.full(len(scored.keys), -2, np.int64)
+        self._version = np.full(len(scored.keys), NONE, np.int64)
 
     def judge(self, rows) -> None:
         place = self._scored.judge(rows, anomalies=True)
-        at = place[place >= 0]
-        self._value[at], self._version[at] = rows["Value"][place >= 0], rows["BaselineVersion"][place >= 0]
+        stays = counting(place, rows["BaselineVersion"], self._version)
+        self._value[place[stays]], self._version[place[stays]] = rows["Value"][stays], rows["BaselineVersion"][stays]
 
     def missing(self) -> None:
         final = self._scored.final

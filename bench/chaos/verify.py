@@ -18,6 +18,7 @@ from bench.chaos.ledger import Sent
 EXAMPLES = 5  # of each kind of finding
 HOUR, INSTANTS = 3_600_000, 1 << 42  # milliseconds; instants of a key are below that: before 2109
 NULLABLE = ("Last4Avg", "Expected", "Spread", "PredictedDiff", "PredictedPct")
+NONE = -2  # older than every version: no row so far
 SLACK = 5_000  # milliseconds by which the clocks of the table's and the row's writers may differ
 Rows = Mapping[str, np.ndarray]
 
@@ -109,6 +110,16 @@ class Rule:
     minimum: float | None
 
 
+def counting(place: np.ndarray, version: np.ndarray, so_far: np.ndarray) -> np.ndarray:
+    """The rows that a reader keeps, to be taken in this order: of one key those of the newest version, the last one last.
+
+    place: of each row's key, -1 for none; so_far: by place, the version of the row that counted before (docs/handover.md).
+    """
+    rows = np.flatnonzero(place >= 0)
+    rows = rows[version[rows] >= so_far[place[rows]]]
+    return rows[np.argsort(version[rows], kind="stable")]
+
+
 class Scored:
     """Judges the rows of a feed's scored topic, batch by batch in the topic's order; `missing` at the end."""
 
@@ -124,6 +135,7 @@ class Scored:
         self._first, self._counts = first, counts
         self.final = {name: np.zeros(len(self.keys), kind) for name, kind in (("value", np.int64), ("version", np.int64))}
         self.final["anomalous"] = np.zeros(len(self.keys), bool)
+        self.final["version"][:] = NONE
         self.seen = np.zeros(len(self.keys), np.int32)
 
     def judge(self, rows: Rows, anomalies: bool = False) -> np.ndarray:
@@ -141,10 +153,11 @@ class Scored:
                 self._fields({name: column[which] for name, column in rows.items()}, version, what, anomalies)
         if not anomalies:
             self.rows += len(place)
-            at = place[known]
-            np.add.at(self.seen, at, 1)
-            self.final["value"][at], self.final["version"][at] = rows["Value"][known], rows["BaselineVersion"][known]
-            self.final["anomalous"][at] = rows["Anomalous"][known]
+            np.add.at(self.seen, place[known], 1)
+            stays = counting(place, rows["BaselineVersion"], self.final["version"])
+            at = place[stays]
+            self.final["value"][at], self.final["version"][at] = rows["Value"][stays], rows["BaselineVersion"][stays]
+            self.final["anomalous"][at] = rows["Anomalous"][stays]
         return place
 
     def missing(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from bench.chaos.ledger import KINDS, Ledger
 from bench.chaos.records import Draft
-from bench.chaos.verify import Baseline, Calendar, InForce, Rule, Scored
+from bench.chaos.verify import Baseline, Calendar, InForce, Rule, Scored, counting
 
 DAY = dt.date(2024, 5, 1)  # a Wednesday
 NOON = int(dt.datetime(2024, 5, 1, 12, tzinfo=ZoneInfo("America/New_York")).timestamp() * 1000)
@@ -137,6 +137,14 @@ def test_of_a_reading_and_its_correction_the_later_one_counts():
     both = ONE, ("checkout", NOON, 250)
     assert judged(scored(*both), row(), row(value=250)) == {}
     assert judged(scored(*both), row(value=250), row()) == {"not_newest": 1}
+
+
+def test_of_two_versions_the_newer_one_counts_though_the_older_one_is_written_later():
+    both = ONE, ("checkout", NOON, 250)
+    newer, later = row(value=250, version=3, written=PROMOTED), row(written=PROMOTED + 1000)
+    assert judged(scored(*both), newer, later) == {}
+    assert counting(np.array([0, 0, -1, 0]), np.array([3, 2, 9, 3]), np.array([2])).tolist() == [1, 0, 3]
+    assert counting(np.array([0, 0]), np.array([2, 3]), np.array([3])).tolist() == [1]
 
 
 def test_a_holiday_is_a_sunday_and_the_clock_is_the_feeds():
