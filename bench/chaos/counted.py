@@ -44,7 +44,7 @@ def of_readings(records: Iterable[Message]) -> Iterator[tuple[str, int, int]]:
 def compare(
     lines: Counts, readings: Iterable[tuple[str, int, int]], late: Iterable[tuple[str, int, int]], findings: Findings
 ) -> int:
-    """Each line is in its reading, or in what came late for it, which may be told more than once; how many readings there are."""
+    """Each line is in its reading, or in what came late for it, which may be sent more than once; how many readings there are."""
     counted: dict[tuple[str, int], int] = {}
     for service, start, value in readings:
         if counted.setdefault((service, start), value) != value:
@@ -55,6 +55,6 @@ def compare(
     for place in sorted(counted.keys() | lines.keys()):
         value, right = counted.get(place, 0), lines[place]
         if value > right or value + came_late[place] < right:
-            told = f"{value} and {came_late[place]} late" if came_late[place] else value
-            findings.add("counted_wrong", f"{place[0]!r} at {place[1]} is {told}, the log has {right} lines")
+            found = f"{value} and {came_late[place]} late" if came_late[place] else value
+            findings.add("counted_wrong", f"{place[0]!r} at {place[1]} is {found}, the log has {right} lines")
     return len(counted)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bench.chaos.verify import Findings, key, told
+from bench.chaos.verify import Findings, key, named
 
 
 class Kept:
@@ -26,13 +26,13 @@ class Kept:
         self.findings.where(
             "history_wrong",
             other,
-            lambda n: f"history has {value[n]} of {told(int(wanted[n]), self._names)}, not {self._values[place[n]]}",
+            lambda n: f"history has {value[n]} of {named(int(wanted[n]), self._names)}, not {self._values[place[n]]}",
         )
         places = place[known]
         unique, counts = np.unique(places, return_counts=True)
         twice = (counts > 1) | self._seen[unique]
         self.findings.where(
-            "history_twice", twice, lambda n: f"history has {told(int(self._keys[unique[n]]), self._names)} more than once"
+            "history_twice", twice, lambda n: f"history has {named(int(self._keys[unique[n]]), self._names)} more than once"
         )
         self._seen[unique] = True
 
@@ -40,7 +40,7 @@ class Kept:
         """Add the readings that history does not have."""
 
         def words(n: int) -> str:
-            return f"history lacks {told(int(self._keys[n]), self._names)} of {self._values[n]}"
+            return f"history lacks {named(int(self._keys[n]), self._names)} of {self._values[n]}"
 
         self.findings.where("history_missing", ~self._seen, words)
 

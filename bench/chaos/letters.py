@@ -29,21 +29,21 @@ class Letters:
         """A record of the dead-letter topic. A record is dead-lettered again after a restart, with the same key."""
         self.letters += 1
         text = {name: (headers.get(name) or b"").decode(errors="replace") for name in ("reason", "topic", "partition", "offset")}
-        told = f"letter {key!r} with the reason {text['reason'][:200]!r}"
+        words = f"letter {key!r} with the reason {text['reason'][:200]!r}"
         named = text["partition"].isdigit() and text["offset"].isdigit()
         row = self._places.row(int(text["partition"]), int(text["offset"])) if named else -1
         if row < 0 or text["topic"] != self._topic or key != "{topic}-{partition}-{offset}".format(**text).encode():
-            return self.findings.add("letter_of_nothing", f"{told} is of no record that was sent")
+            return self.findings.add("letter_of_nothing", f"{words} is of no record that was sent")
         kind = KINDS[self._sent.kind[row]]
         self.again += bool(self._seen[row])
         self._seen[row] = True
         reason = self._reasons[kind]
         if reason is None:
-            self.findings.add("letter_of_good", f"{told} is of a record of class {kind}")
+            self.findings.add("letter_of_good", f"{words} is of a record of class {kind}")
         elif not _matches(reason, text["reason"]):
-            self.findings.add("wrong_reason", f"{told} is of a record of class {kind}, whose reason is {reason!r}")
+            self.findings.add("wrong_reason", f"{words} is of a record of class {kind}, whose reason is {reason!r}")
         if not self._original(row, value, headers):
-            self.findings.add("wrong_original", f"{told} of class {kind} has not the bytes of its record")
+            self.findings.add("wrong_original", f"{words} of class {kind} has not the bytes of its record")
         return None
 
     def missing(self) -> None:

@@ -38,7 +38,7 @@ def broken(verdicts: Sequence[Verdict], outcomes: Sequence[Outcome]) -> Counter:
     return +found
 
 
-def told(
+def printed(
     options: argparse.Namespace,
     verdicts: Sequence[Verdict],
     outcomes: Sequence[Outcome],

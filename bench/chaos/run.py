@@ -84,7 +84,7 @@ class Run:
         verdicts += [
             judged.events(self.instance, topic, load.ledger.sent()) for topic, load in self.loads.items() if topic != FEED
         ]
-        return report.told(self.options, verdicts, self.outcomes, self.people.asked, without(self.options))
+        return report.printed(self.options, verdicts, self.outcomes, self.people.asked, without(self.options))
 
     def _last(self, what: str, do: Callable[[], str]) -> None:
         """What the judgement needs. Where it fails, that is a broken promise, and what there is is judged."""

@@ -48,7 +48,7 @@ def key(service: np.ndarray, at: np.ndarray) -> np.ndarray:
     return service.astype(np.int64) * INSTANTS + at
 
 
-def told(number: int, names: Sequence[str]) -> str:
+def named(number: int, names: Sequence[str]) -> str:
     return f"{names[number // INSTANTS][:40]!r} at {number % INSTANTS}"
 
 
@@ -163,13 +163,13 @@ class Scored:
     def missing(self) -> None:
         """Add what was not scored, or is scored with another value than the newest."""
         none = self.seen == 0
-        self.findings.where("missing", none, lambda n: f"reading {told(int(self.keys[n]), self._names)} of {self.last[n]}")
+        self.findings.where("missing", none, lambda n: f"reading {named(int(self.keys[n]), self._names)} of {self.last[n]}")
         old = ~none & (self.final["value"] != self.last)
         tell = "scored last with {}, the newest reading is {}".format
         self.findings.where(
             "not_newest",
             old,
-            lambda n: f"{told(int(self.keys[n]), self._names)} is {tell(self.final['value'][n], self.last[n])}",
+            lambda n: f"{named(int(self.keys[n]), self._names)} is {tell(self.final['value'][n], self.last[n])}",
         )
 
     def _known(self, rows: Rows) -> np.ndarray:
