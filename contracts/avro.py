@@ -114,6 +114,12 @@ def key_subject(topic: str) -> str:
     return f"{topic}-key"
 
 
+def part_of(subject: str) -> tuple[str, str]:
+    """The topic of a subject, and which part of its records that is of: key or value."""
+    topic, _, part = subject.rpartition("-")
+    return topic, part
+
+
 def subjects(topic: Topic) -> dict[str, str]:
     """The Avro record that each subject of a topic holds. Dead letters are the original bytes, without a schema; so is JSON."""
     record = topic.record if topic.encoding == "avro" else None

@@ -34,7 +34,8 @@ ForGood = Callable[[dict], bool]
 # inherits the rest of its environment, SUNDIAL_KAFKA_PASSWORD included, from the Airflow process that starts it.
 PLATFORM = (
     *("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", "SUNDIAL_LAKE", "SUNDIAL_STREAMS", "SUNDIAL_JARS"),
-    *("SUNDIAL_KAFKA_USER", "SUNDIAL_KAFKA_CA", "SUNDIAL_SPARK_EVENTS", "SUNDIAL_UNATTENDED_SECONDS"),
+    *("SUNDIAL_KAFKA_USER", "SUNDIAL_KAFKA_CA", "SUNDIAL_SPARK_EVENTS"),
+    *("SUNDIAL_UNATTENDED_SECONDS", "SUNDIAL_CHECKPOINT_SECONDS"),
 )
 KEPT_BACK = ("AIRFLOW_", "_AIRFLOW_", WEBHOOK)  # the beginnings of names that no driver gets: they hold Airflow's secrets
 

@@ -13,10 +13,10 @@ import time
 
 from contracts.queries import load_application
 from jobs.backends import kafka, settings, spark
-from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
 from jobs.streams.checkpoint import Checkpoint
 from jobs.streams.driver import Driver
+from jobs.streams.known_writers import KnownWriters
 from jobs.streams.running_query import BATCH_WAIT, RunningQuery
 
 WATCH_SECONDS = 1.0
@@ -28,10 +28,10 @@ def main(platform: Platform) -> None:
     with Driver(platform, options.application, "queries") as driver:
         session = spark.session(driver.name, platform)
         driver.runs_as(session.sparkContext.applicationId)
-        registry = Registry(platform)
+        known = KnownWriters(session, platform, driver.folder)
         declared = list(load_application(options.application, options.queries).values())
         checkpoints = driver.folder.checkpoint
-        running = [RunningQuery(session, platform, registry, each, Checkpoint(checkpoints / each.name)) for each in declared]
+        running = [RunningQuery(session, platform, known, each, Checkpoint(checkpoints / each.name)) for each in declared]
         ends = kafka.Ends(platform, sorted({each.topic for query in declared for each in query.inputs.values()}))
         driver.measured_by(lambda: _measured(ends, running))
         try:

@@ -9,12 +9,12 @@ import time
 
 from contracts.feeds import Feed
 from jobs.backends import settings, spark
-from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
 from jobs.streams import topics_read
 from jobs.streams.driver import Driver, now
 from jobs.streams.generations import Generations
 from jobs.streams.handover import Handover, Turn
+from jobs.streams.known_writers import KnownWriters
 from jobs.streams.lag import Backlog
 from jobs.streams.score_query import Plan, Queries
 from jobs.streams.topics_read import TopicsRead
@@ -28,10 +28,10 @@ def main(platform: Platform) -> None:
     arguments.add_argument("--services", type=_names, default=(), help="score these services only, e.g. checkout,search")
     arguments.add_argument(
         "--checkpoint-interval",
-        type=int,
-        default=60,
+        type=settings.positive,
+        default=platform.checkpoint,
         metavar="SECONDS",
-        help="how often offsets are committed, and what has changed is taken up (default 60)",
+        help="how often offsets are committed, and what has changed is taken up (default: SUNDIAL_CHECKPOINT_SECONDS, or 60)",
     )
     options = arguments.parse_args()
     feed: Feed = options.feed
@@ -39,7 +39,7 @@ def main(platform: Platform) -> None:
     with Driver(platform, feed.name, "score", **nothing_yet) as driver:
         session = spark.session(driver.name, platform)
         driver.runs_as(session.sparkContext.applicationId)
-        queries = Queries(session, platform, feed, Registry(platform), options.services)
+        queries = Queries(session, platform, feed, KnownWriters(session, platform, driver.folder), options.services)
         generations = Generations(driver.folder.checkpoint, feed.topic)
         generations.adopt()
         topics = topics_read.of_feed(platform, feed, generations, spark.cores(session))
@@ -62,7 +62,8 @@ def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsR
         if failed := handover.look(driver.health.get("lag_seconds", 0.0)):
             driver.report(state="swapping")
             topics.look()  # what then fails says less about the reason
-            return queries.plan_after_failure(failed.query.exception(), failed.plan)
+            reached = handover.running.generation.stretch.reached
+            return queries.plan_after_failure(failed.query.exception(), failed.plan, reached)
         driver.report(**_figures(handover.running), last_error=handover.failure)
         if time.monotonic() - looked >= SELDOM:
             topics.look()

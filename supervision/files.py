@@ -7,6 +7,7 @@ A stream is the `score` of a feed or the `queries` of an application. Its folder
     driver.json     who the driver is; removed at each launch
     heartbeat.json  the state that the driver reports every second; removed at each launch
     checkpoint/     Spark's checkpoints
+    refused.json    schema ids that the registry does not have, by subject; kept for the next driver
     scratch/        Spark's temporary files; removed at each launch, as a killed driver leaves them
     stop            a request: the driver ends at a batch boundary and removes the file
     launch.lock     locked from before a launch until the driver's JVM ends; its content describes the last launch
@@ -62,6 +63,7 @@ class StreamFolder:
         self.driver_file = self.path / "driver.json"
         self.heartbeat_file = self.path / "heartbeat.json"
         self._stop = self.path / "stop"
+        self._refused = self.path / "refused.json"
         self.supervisor_file = self.path / "supervisor"
         self._given_up = self.path / "given-up"
 
@@ -104,6 +106,12 @@ class StreamFolder:
 
     def stop_requested(self) -> bool:
         return self._stop.exists()
+
+    def read_refused(self) -> dict[str, Any]:
+        return read_json(self._refused)
+
+    def write_refused(self, refused: Mapping[str, Any]) -> None:
+        _write_json(self._refused, refused)
 
     def request_stop(self) -> None:
         self._stop.touch()

@@ -17,6 +17,8 @@ UNHURRIED = {"deadline": None, "suppress_health_check": list(hypothesis.HealthCh
 hypothesis.settings.register_profile("quick", max_examples=25, **UNHURRIED)
 hypothesis.settings.register_profile("thorough", max_examples=250, **UNHURRIED)
 hypothesis.settings.load_profile(os.environ.get("SUNDIAL_TEST_PROFILE", "quick"))
+# A stream takes up a promotion at its next commit: no test waits a minute for that.
+os.environ.setdefault("SUNDIAL_CHECKPOINT_SECONDS", "20")
 
 
 def quiet(_: str) -> None:

@@ -18,6 +18,7 @@ from jobs.errors import JobError
 from supervision import task_life
 
 UNATTENDED_SECONDS, UNATTENDED = "SUNDIAL_UNATTENDED_SECONDS", 3600
+CHECKPOINT_SECONDS, CHECKPOINT = "SUNDIAL_CHECKPOINT_SECONDS", 60
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Platform:
     jars: str
     access: KafkaAccess = PLAIN
     events: str = ""  # folder or URI into which Spark writes what a history server shows; empty: nowhere
-    unattended: float = UNATTENDED  # seconds after the last look of its supervision at which a stream ends
+    unattended: int = UNATTENDED  # seconds after the last look of its supervision at which a stream ends
+    checkpoint: int = CHECKPOINT  # seconds between two commits of a feed's stream
 
     @classmethod
     def from_environment(cls) -> "Platform":
@@ -41,11 +43,20 @@ class Platform:
         if missing:
             raise JobError(f"not set: {', '.join(missing)}; `sundial env` prints them for the embedded stack")
         addresses = {field: os.environ[variable] for field, variable in names.items()}
-        events, unattended = os.environ.get("SUNDIAL_SPARK_EVENTS", ""), os.environ.get(UNATTENDED_SECONDS) or str(UNATTENDED)
-        if not unattended.isdigit() or int(unattended) < 1:
-            raise JobError(f"{UNATTENDED_SECONDS} must be a number of seconds, at least 1, is {unattended!r}")
-        access = KafkaAccess.from_environment()
-        return cls(**addresses, access=access, events=events, unattended=int(unattended))
+        return cls(
+            **addresses,
+            access=KafkaAccess.from_environment(),
+            events=os.environ.get("SUNDIAL_SPARK_EVENTS", ""),
+            unattended=_seconds(UNATTENDED_SECONDS, UNATTENDED),
+            checkpoint=_seconds(CHECKPOINT_SECONDS, CHECKPOINT),
+        )
+
+
+def _seconds(variable: str, default: int) -> int:
+    text = os.environ.get(variable) or str(default)
+    if not text.isdecimal() or not int(text):
+        raise JobError(f"{variable} must be a number of seconds, at least 1, is {text!r}")
+    return int(text)
 
 
 def submitted() -> bool:

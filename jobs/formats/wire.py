@@ -94,6 +94,11 @@ def row_type(session: SparkSession, record: str, version: int | None = None) -> 
     return cast(StructType, row)
 
 
+def schema_id(payload: str) -> Column:
+    """The schema id in the header of a value in the wire format (long)."""
+    return F.conv(F.hex(F.substring(payload, 2, 4)), 16, 10).cast("long")
+
+
 def unknown_schema(error: Exception | None) -> tuple[str, int] | None:
     """The subject and the id, if a query failed because of a schema id that it was not planned with."""
     found = re.search(re.escape(_UNKNOWN).replace(r"\{\}", r"([\w.-]+)"), str(error))
@@ -137,9 +142,9 @@ def _header_of(schema_id: int) -> Column:
 
 
 def _unknown_id(payload: str, writers: Writers) -> Column:
-    schema_id = F.conv(F.hex(F.substring(payload, 2, 4)), 16, 10)
-    refusal = F.concat(F.lit("unknown schema id "), schema_id)
+    found = schema_id(payload)
+    refusal = F.concat(F.lit("unknown schema id "), found.cast("string"))
     if writers.refused is None:
         return refusal
-    raised = F.raise_error(F.format_string(_UNKNOWN.replace("{}", "%s"), schema_id, F.lit(writers.subject))).cast("string")
-    return F.when(schema_id.cast("long").isin(sorted(writers.refused)), refusal).otherwise(raised) if writers.refused else raised
+    raised = F.raise_error(F.format_string(_UNKNOWN.replace("{}", "%s"), found, F.lit(writers.subject))).cast("string")
+    return F.when(found.isin(sorted(writers.refused)), refusal).otherwise(raised) if writers.refused else raised

@@ -9,7 +9,6 @@ from contracts import avro
 from contracts.queries import Query
 from contracts.query_io import Input, Output
 from jobs.backends import kafka, spark
-from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.formats import query_records, wire
@@ -17,6 +16,7 @@ from jobs.formats.wire import Writers
 from jobs.streams import topics_read
 from jobs.streams.checkpoint import Checkpoint
 from jobs.streams.driver import message_of, now
+from jobs.streams.known_writers import KnownWriters
 from jobs.streams.lag import BatchesBacklog
 from jobs.streams.transactions import Transactions
 
@@ -26,11 +26,11 @@ BATCH_WAIT = 10.0  # seconds that a batch which is being worked on has to end be
 class RunningQuery:
     """One query, from its first plan on."""
 
-    def __init__(self, session: SparkSession, platform: Platform, registry: Registry, query: Query, checkpoint: Checkpoint):
+    def __init__(self, session: SparkSession, platform: Platform, known: KnownWriters, query: Query, checkpoint: Checkpoint):
         self.name = query.name
-        self._session, self._platform, self._registry = session, platform, registry
+        self._session, self._platform, self._known = session, platform, known
         self._declared, self._checkpoint = query, checkpoint
-        self._writers = {name: registry.writers(name) for each in query.inputs.values() for name in query_records.subjects(each)}
+        self._writers = {name: known.of(name) for each in query.inputs.values() for name in query_records.subjects(each)}
         self._started_at, self._seen, self._late = now(), -1, 0
         self._query: StreamingQuery | None = None
         self._transactions: Transactions | None = None  # of a query that is delivered exactly once
@@ -63,10 +63,11 @@ class RunningQuery:
                 failure = self._transactions and self._transactions.failure
                 raise failure or JobError(f"query {self.name} failed: {message_of(error)}")
             subject, schema_id = unknown
-            self._plan_again_with(self._writers | {subject: self._registry.learned(self._writers[subject], schema_id)})
+            reached = (self._checkpoint.reached() or {}).get(avro.part_of(subject)[0], {})
+            self._plan_again_with(self._writers | {subject: self._known.learned(self._writers[subject], schema_id, reached)})
         elif well:
             self.topics.look()
-            renewed = {name: self._registry.renewed(writers) for name, writers in self._writers.items()}
+            renewed = {name: self._known.renewed(writers) for name, writers in self._writers.items()}
             if renewed != self._writers:
                 self._plan_again_with(renewed)
 
@@ -124,7 +125,7 @@ class RunningQuery:
         return query_records.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in in_avro}, looked_up)
 
     def _schema_id(self, output: Output) -> int:
-        return self._registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))
+        return self._known.registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))
 
     def _read(self, session: SparkSession, source: Input) -> DataFrame:
         most = self._declared.most_per_batch

@@ -14,13 +14,13 @@ from pyspark.sql.streaming import StreamingQuery
 from contracts import avro
 from contracts.feeds import Feed
 from jobs.backends import kafka, tables
-from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.formats import feed_records, wire
 from jobs.formats.wire import Writers
 from jobs.streams.driver import message_of
-from jobs.streams.generations import Generation
+from jobs.streams.generations import Generation, Offsets
+from jobs.streams.known_writers import KnownWriters
 from jobs.transforms import scoring
 
 CATCH_UP_LINGER = 5  # milliseconds
@@ -45,21 +45,23 @@ class Plan:
 class Queries:
     """Makes the queries that score a feed, one after the other. services: the only ones to be scored; empty for all."""
 
-    def __init__(self, session: SparkSession, platform: Platform, feed: Feed, registry: Registry, services: tuple[str, ...] = ()):
+    def __init__(
+        self, session: SparkSession, platform: Platform, feed: Feed, known: KnownWriters, services: tuple[str, ...] = ()
+    ):
         self.session = session
-        self._platform, self._feed, self._registry, self._services = platform, feed, registry, services
+        self._platform, self._feed, self._known, self._services = platform, feed, known, services
         self._baselines: dict[tuple[int, frozenset[int]], DataFrame] = {}
         self._made: dict[Plan, DataFrame] = {}
 
     def first_plan(self) -> Plan:
         """What a driver's first query is planned with."""
         records = {"scored": self._feed.scored_topic, "anomaly": self._feed.anomalies_topic}
-        ids = {record: self._registry.id_of(avro.subject(topic), avro.latest(record)) for record, topic in records.items()}
+        ids = {record: self._known.registry.id_of(avro.subject(topic), avro.latest(record)) for record, topic in records.items()}
         log = tables.log_of_baseline(self._platform, self._feed)
         return Plan(
             baseline_version=log.version_in_force,
             day_types=_day_types_near(self._feed),
-            writers=self._registry.writers(avro.subject(self._feed.topic)),
+            writers=self._known.of(avro.subject(self._feed.topic)),
             output_ids=tuple(ids.items()),
             table_version=log.table_version,
         )
@@ -67,18 +69,21 @@ class Queries:
     def plan_after(self, plan: Plan) -> Plan:
         """What a query that starts now, after one with this plan, is planned with. Where the registry is silent, the writers'
         schemas stay as they are."""
-        found = replace(plan, day_types=_day_types_near(self._feed), writers=self._registry.renewed(plan.writers))
+        found = replace(plan, day_types=_day_types_near(self._feed), writers=self._known.renewed(plan.writers))
         if tables.baseline(self._platform, self._feed).version() == plan.table_version:
             return found
         log = tables.log_of_baseline(self._platform, self._feed)
         return replace(found, baseline_version=log.version_in_force, table_version=log.table_version)
 
-    def plan_after_failure(self, error: StreamingQueryException | None, plan: Plan) -> Plan:
-        """The plan to go on with after a record with an unknown schema id ended the query. Raises JobError for another error."""
+    def plan_after_failure(self, error: StreamingQueryException | None, plan: Plan, reached: Offsets) -> Plan:
+        """The plan to go on with after a record with an unknown schema id ended the query. Raises JobError for another error.
+
+        reached: up to where readings are committed.
+        """
         unknown = wire.unknown_schema(error)
         if not unknown:
             raise JobError(f"query failed: {message_of(error)}")
-        return replace(plan, writers=self._registry.learned(plan.writers, unknown[1]))
+        return replace(self.plan_after(plan), writers=self._known.learned(plan.writers, unknown[1], reached))
 
     def start(self, generation: Generation, plan: Plan, seconds: float, behind: bool = False) -> StreamingQuery:
         """A query from where the generation begins. seconds: length of its batches. behind: it has much to catch up with, so

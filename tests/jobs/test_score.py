@@ -136,6 +136,33 @@ def test_a_new_writers_schema_is_learned_while_it_runs_and_no_reading_is_lost(sc
     assert topics.consume(scoring.broker.kafka, scoring.feed.dead_letter_topic) == []
 
 
+def test_unknown_schema_ids_are_asked_for_once_all_together_and_by_no_later_driver(scoring, baseline, capsys):
+    def junk(*ids: int) -> list[tuple[bytes, bytes]]:
+        return [(b"checkout", b"\0" + each.to_bytes(4, "big") + b"junk") for each in ids]
+
+    def act(number: int, *ids: int) -> None:
+        topics.produce(scoring.broker.kafka, scoring.feed.topic, junk(*ids))
+        scoring.send("checkout", TUESDAY.replace(hour=number), number)
+        scoring.awaits(*(("checkout", each, 2, each, 200.0) for each in range(1, number + 1)))
+
+    def letters() -> list[tuple[int, int]]:
+        """Offset and schema id of each letter."""
+        found = [dict(each.headers()) for each in topics.consume(scoring.broker.kafka, scoring.feed.dead_letter_topic)]
+        return [(int(each["offset"]), int(each["reason"].decode().removeprefix("unknown schema id "))) for each in found]
+
+    def began() -> None:
+        scoring.send("checkout", TUESDAY.replace(hour=1), 1)
+        scoring.awaits(("checkout", 1, 2, 1, 200.0))
+        act(2, 900_001, 900_002, 900_003, 900_001)
+
+    scoring.while_running(began)
+    assert capsys.readouterr().out.count(" is not in the registry") == 3
+    assert letters() == (first := [(1, 900_001), (2, 900_002), (3, 900_003), (4, 900_001)]), "each once: it began anew once"
+    scoring.while_running(lambda: act(3, 900_003, 900_002))
+    assert " is not in the registry" not in capsys.readouterr().out
+    assert set(letters()) == set(first) | {(6, 900_003), (7, 900_002)}
+
+
 def test_no_record_that_kafka_takes_stops_it(scoring, baseline):
     """The first is a reading, but for its name: a scored record of it would be larger than a producer may send."""
     key, junk = "w" * 1_000_000, b"?" * 1_048_400
