@@ -20,6 +20,7 @@ MEMORY = 3600  # measurements; of a lag that began before the first of them, onl
 RATE_SECONDS = 10.0
 STEADY = 5  # measurements in a row after which what went out too much is another writer's, and no record on its way
 COUNT_AFTER, COUNT_WITHIN = 10.0, 20.0  # seconds in which something seems to wait; for counting what of it are records
+CATCHING_UP = 0.9  # of what waited when counting was last due; a query with less gets on, and counting would slow it down
 MOST = 200_000  # offsets of a partition that are counted at a time
 LONGEST_GAP = 5.0  # between two measurements; over a longer one, while the broker was away, a standstill is not known
 
@@ -84,6 +85,7 @@ class Backlog:
         self._behind = Behind()
         self._holes = 0  # offsets without a record, before those of _counted
         self._counted, self._counted_at = begin, time.monotonic()
+        self._waited: int | None = None  # offsets that seemed to wait when counting was last due
 
     def measure(self) -> dict:
         """See `Behind.measured`. Raises JobError if the broker is silent."""
@@ -93,10 +95,14 @@ class Backlog:
         )
         came = sum(ends[self._feed.topic].values()) - self._first - self._holes
         done = scored + dead - twice - self._of_others
+        if self._waited is None:
+            self._waited = came - done
         if came <= done:
-            self._counted, self._counted_at = ends[self._feed.topic], time.monotonic()
+            self._counted, self._counted_at, self._waited = ends[self._feed.topic], time.monotonic(), 0
         elif time.monotonic() - self._counted_at >= COUNT_AFTER:
-            came -= self._further_holes(ends[self._feed.topic])
+            if came - done >= CATCHING_UP * self._waited:
+                came -= self._further_holes(ends[self._feed.topic])
+            self._counted_at, self._waited = time.monotonic(), came - done
         if two:
             self._excess.clear()
             done = min(done, came)
@@ -117,7 +123,7 @@ class Backlog:
         offsets = sum(each.end - each.start for each in ranges.values())
         holes = offsets - kafka.count(self._platform, self._feed.topic, ranges, COUNT_WITHIN)
         self._holes += holes
-        self._counted, self._counted_at = {partition: each.end for partition, each in ranges.items()}, time.monotonic()
+        self._counted = {partition: each.end for partition, each in ranges.items()}
         return holes
 
 

@@ -139,6 +139,20 @@ def test_ends_of_transactions_and_what_they_aborted_are_no_lag(live_platform, br
     assert backlog.measure()["lag_records"] == 1
 
 
+def test_nothing_is_counted_while_a_query_catches_up(live_platform, broker, feed, monkeypatch):
+    monkeypatch.setattr(lag, "COUNT_AFTER", 0.0)
+    counted = []
+    monkeypatch.setattr(lag.kafka, "count", lambda *_: counted.append(1) or sum(each.end - each.start for each in _[2].values()))
+    produce(broker, feed.topic, 100)
+    backlog = Backlog(live_platform, feed, dict.fromkeys(range(feed.partitions), 0), alone)
+    assert (backlog.measure()["lag_records"], len(counted)) == (100, 1), "nothing has gone on yet"
+    for left in (80, 60, 40):
+        produce(broker, feed.scored_topic, 20)
+        assert (backlog.measure()["lag_records"], len(counted)) == (left, 1)
+    produce(broker, feed.scored_topic, 1)
+    assert (backlog.measure()["lag_records"], len(counted)) == (39, 2)
+
+
 def test_what_seemed_to_have_come_and_was_no_record_makes_no_later_lag_older():
     behind = Behind()
     for second, came in enumerate((5, 9, 9, 9)):
