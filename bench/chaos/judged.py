@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import holidays
@@ -83,8 +84,8 @@ def feed(instance: Instance, declared: Feed, ledger: Sent, primed: Primed | None
     return verdict
 
 
-def events(instance: Instance, topic: str, ledger: Sent) -> Verdict:
-    """Of a topic that queries read: its letters, and, of those whose output is a table, the table."""
+def events(instance: Instance, topic: str, ledger: Sent, applications: Sequence[str]) -> Verdict:
+    """Of a topic that queries read: its letters, and what the applications that run have made of the rest."""
     sent, findings = source(instance, topic, ledger)
     dead = letters(instance, topic, sent)
     _add(findings, dead.findings)
@@ -98,6 +99,7 @@ def events(instance: Instance, topic: str, ledger: Sent) -> Verdict:
         figures["table_rows"] = tables.judge(instance.kafka, topic, sent, findings)
     if topic == tables.LINES:
         figures["counted"] = tables.count(instance.kafka, topic, sent, findings)
+    figures |= tables.results_of(instance.kafka, topic, applications, sent, findings)
     return Verdict(topic, findings, _classes(sent), figures)
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bench.chaos import others, records
+from bench.chaos import others, records, rows
 from bench.chaos.records import MOST_BYTES, Draft
 
-REASONS = records.REASONS | others.REASONS  # by class of record
+REASONS = records.REASONS | others.REASONS | rows.REASONS  # by class of record
 KINDS = list(REASONS)
 _NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 _TYPES = {

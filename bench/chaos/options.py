@@ -7,6 +7,7 @@ from pathlib import Path
 from bench.chaos import place
 
 STREAMS = "service-use.score,access-log.queries,events.queries"
+OTHERS = "access-log, events, rides, fares, metrics, migrations (each .queries)"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -17,7 +18,7 @@ def parser() -> argparse.ArgumentParser:
     add("--rate", type=int, default=2000, help="records a second, of all topics together (default 2000)")
     add("--tolerance", type=float, default=120, help="seconds until a stream must go by a new baseline (default 120)")
     add("--patience", type=float, default=600, help="seconds until a stream must be back (default 600)")
-    add("--streams", default=STREAMS, help=f"those that run, beside each other (default {STREAMS})")
+    add("--streams", default=STREAMS, help=f"of service-use.score and {OTHERS}: those that run (default {STREAMS})")
     add("--faketime", type=_library, default=place.faketime(), metavar="FILE", help="libfaketimeMT.so.1, if not installed")
     add("--report", type=Path, metavar="FILE", help="write the report (Markdown) there, and all logs beside it")
     add("--plan", action="store_true", help="print what the seed decides, and do nothing")

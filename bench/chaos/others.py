@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from bench.chaos import rows
 from bench.chaos.records import Draft
 
 NO_JSON = "^value is not a JSON object with the contract's types$"
@@ -163,7 +164,9 @@ def _view(chance: random.Random, n: int) -> dict:
     return {"Product": f"product-{chance.randrange(50)}", "User": f"user-{chance.randrange(100)}"}
 
 
-def topics(seed: int, application: str, texts: Sequence[str]) -> Iterator[tuple[str, Callable[[int], Sequence[Draft]]]]:
+def topics(
+    seed: int, application: str, texts: Sequence[str], id_of: rows.Id
+) -> Iterator[tuple[str, Callable[[int], Sequence[Draft]]]]:
     """Each topic that an application reads from outside, and what draws records for it."""
     if application == "events":
         for topic, fields in (("check-ins", _check_in), ("sensor-readings", _sensor), ("product-views", _view)):
@@ -171,5 +174,7 @@ def topics(seed: int, application: str, texts: Sequence[str]) -> Iterator[tuple[
         yield "product-changes", changes(seed, "product-changes")
     elif application == "access-log":
         yield "access-log", lines(seed, "access-log")
+    elif application in rows.TOPICS:
+        yield from rows.topics(seed, application, id_of)
     else:
         raise ValueError(f"no producer for the topics of application {application!r}")

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from confluent_kafka.schema_registry import SchemaRegistryClient
+
 from bench.chaos import judged, others, place, report, stage
 from bench.chaos.faults import Ground, befall
 from bench.chaos.needs import Page
@@ -82,7 +84,9 @@ class Run:
         say("judging")
         verdicts = [judged.feed(self.instance, self.feed, main.ledger.sent(), primed, self.options.tolerance)]
         verdicts += [
-            judged.events(self.instance, topic, load.ledger.sent()) for topic, load in self.loads.items() if topic != FEED
+            judged.events(self.instance, topic, load.ledger.sent(), self._applications())
+            for topic, load in self.loads.items()
+            if topic != FEED
         ]
         return report.printed(self.options, verdicts, self.outcomes, self.people.asked, without(self.options))
 
@@ -102,13 +106,20 @@ class Run:
     def _loads(self, primed: stage.Primed) -> dict[str, Load]:
         seed, texts = self.options.seed, list(TEXTS.values())
         self.readings = stage.readings(self.instance, self.feed, primed, seed, [text for text in texts if len(text) < 200])
-        applications = [stream.of for stream in self.ground.streams.values() if stream.kind == "queries"]
-        drawn = {topic: draw for each in applications for topic, draw in others.topics(seed, each, texts)}
+        registry = SchemaRegistryClient({"url": self.instance.registry})
+        drawn = {
+            topic: draw
+            for each in self._applications()
+            for topic, draw in others.topics(seed, each, texts, lambda subject: registry.get_latest_version(subject).schema_id)
+        }
         rate = self.options.rate * (SHARE if drawn else 1)
         loads = {FEED: Load(self.instance.kafka, FEED, rate, self.readings.drafts, seed)}
         for topic, draw in drawn.items():
             loads[topic] = Load(self.instance.kafka, topic, self.options.rate * (1 - SHARE) / len(drawn), draw, seed)
         return loads
+
+    def _applications(self) -> list[str]:
+        return [stream.of for stream in self.ground.streams.values() if stream.kind == "queries"]
 
     def _through(self) -> None:
         """The producers, and beside them faults and people, each of whom does one thing after the other."""

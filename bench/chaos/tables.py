@@ -3,15 +3,16 @@
 import datetime as dt
 import json
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 from confluent_kafka import Message
 
-from bench.chaos import counted, read
+from bench.chaos import counted, read, results
 from bench.chaos.ledger import KINDS, Places, Sent
 from bench.chaos.verify import Findings
 
-GOOD = ("event", "change", "change_deletes", "line")
+GOOD = ("event", "change", "change_deletes", "line", "row")
 LINES, COUNTED = "access-log", "web-requests"  # a log, and a feed that counts it
 Table = dict[bytes, dict]
 
@@ -66,6 +67,12 @@ def count(kafka: str, topic: str, sent: Sent, findings: Findings) -> int:
     lines = counted.of_lines(_good(kafka, topic, sent))
     readings, late = (counted.of_readings(_all(kafka, name)) for name in (COUNTED, f"{COUNTED}.late"))
     return counted.compare(lines, readings, late, findings)
+
+
+def results_of(kafka: str, topic: str, applications: Iterable[str], sent: Sent, findings: Findings) -> dict[str, int]:
+    """Add what the applications that read the topic have made wrongly of it; by name how many results there are."""
+    due = [results.JUDGES[each] for each in applications if each in results.JUDGES and results.JUDGES[each][0] == topic]
+    return {name: judge_(_good(kafka, topic, sent), partial(_all, kafka), findings) for _, name, judge_ in due}
 
 
 def _good(kafka: str, topic: str, sent: Sent) -> Iterable[Message]:

@@ -96,11 +96,17 @@ def test_zigzag_is_as_avro_writes_it(number):
     assert zigzag(number) == hostile.varint(number)
 
 
-@pytest.mark.parametrize("topic", [topic for each in ("events", "access-log") for topic, _ in others.topics(1, each, ["<b>"])])
+OTHERS = {
+    name: draw
+    for each in ("events", "access-log", "rides", "metrics", "migrations")
+    for name, draw in others.topics(1, each, ["<b>"], lambda subject: 7)
+}
+
+
+@pytest.mark.parametrize("topic", OTHERS)
 def test_each_class_of_the_other_topics_is_drawn(topic):
-    found = {name: draw for each in ("events", "access-log") for name, draw in others.topics(1, each, ["<b>"])}
-    drafts = found[topic](20_000)
-    assert {draft.kind.partition("_")[0] for draft in drafts} in ({"event"}, {"change"}, {"line"})
+    drafts = OTHERS[topic](20_000)
+    assert {draft.kind.partition("_")[0] for draft in drafts} in ({"event"}, {"change"}, {"line"}, {"row"})
     assert {draft.kind for draft in drafts} <= set(REASONS)
     for draft in drafts:
         assert len(draft.key or b"") + len(draft.value or b"") <= LARGEST
