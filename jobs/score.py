@@ -55,8 +55,8 @@ def main(platform: Platform) -> None:
 
 
 def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsRead) -> Plan | None:
-    """Returns the plan to begin anew with after a query failed; None when a stop is asked for. Raises JobError when beginning
-    anew does not help, or the topic was made anew."""
+    """Returns the plan to begin anew with, after a query failed or when the first baseline is there; None when a stop is asked
+    for. Raises JobError when beginning anew does not help, or the topic was made anew."""
     looked = time.monotonic()
     while not driver.wait(HANDOVER_SECONDS if handover.next else WATCH_SECONDS):
         if failed := handover.look(driver.health.get("lag_seconds", 0.0)):
@@ -64,6 +64,9 @@ def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsR
             topics.look()  # what then fails says less about the reason
             reached = handover.running.generation.stretch.reached
             return queries.plan_after_failure(failed.query.exception(), failed.plan, reached)
+        if plan := queries.plan_with_first_baseline(handover.running.plan):
+            driver.report(state="swapping")
+            return plan  # without a handover: so far no reading could be flagged
         driver.report(**_figures(handover.running), last_error=handover.failure)
         if time.monotonic() - looked >= SELDOM:
             topics.look()

@@ -75,6 +75,13 @@ class Queries:
         log = tables.log_of_baseline(self._platform, self._feed)
         return replace(found, baseline_version=log.version_in_force, table_version=log.table_version)
 
+    def plan_with_first_baseline(self, plan: Plan) -> Plan | None:
+        """What to plan with as soon as a baseline was promoted, after a plan without one; None while there is no reason to."""
+        if plan.baseline_version >= 0 or tables.baseline(self._platform, self._feed).version() == plan.table_version:
+            return None
+        found = self.plan_after(plan)
+        return found if found.baseline_version >= 0 else None
+
     def plan_after_failure(self, error: StreamingQueryException | None, plan: Plan, reached: Offsets) -> Plan:
         """The plan to go on with after a record with an unknown schema id ended the query. Raises JobError for another error.
 

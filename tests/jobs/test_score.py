@@ -21,6 +21,7 @@ from contracts.avro import Level
 from contracts.feeds import Feed
 from jobs import archive, score
 from jobs.backends import tables
+from jobs.backends.settings import Platform
 from jobs.streams import score_query
 from stack.deploy import schemas
 from stack.deploy import topics as deployed
@@ -112,13 +113,27 @@ def scoring(broker, live_platform, feed, run_job, monkeypatch, own_signals):
 
 @pytest.fixture
 def baseline(live_platform, feed) -> None:
-    """In force for checkout: of day type n, 100 n in each slot."""
+    promote(live_platform, feed)
+
+
+def promote(platform: Platform, feed: Feed) -> None:
+    """A baseline of checkout: of day type n, 100 n in each slot."""
     of_day = {"ServiceName": "checkout", "Spread": [1.0] * 24, "Growth": 1.0}
     rows = [of_day | {"DayType": day, "Last4Avg": [100.0 * day] * 24} for day in range(1, 8)]
     arrays = [(name, pa.list_(pa.float64())) for name in ("Last4Avg", "Spread")]
     shape = pa.schema([("ServiceName", pa.string()), ("DayType", pa.int32()), ("Growth", pa.float64()), *arrays])
     table = pa.Table.from_pylist(rows, shape)
-    deltalake.write_deltalake(tables.baseline(live_platform, feed).path, table, partition_by=["DayType"])
+    deltalake.write_deltalake(tables.baseline(platform, feed).path, table, partition_by=["DayType"])
+
+
+def test_the_first_baseline_is_taken_up_at_once_and_scores_what_is_not_committed(scoring):
+    def act() -> None:
+        scoring.send("checkout", TUESDAY, 1)
+        scoring.awaits(("checkout", 1, 2, 23, None))
+        promote(scoring.platform, scoring.feed)
+        until("the baseline", lambda: scoring.scored() == [("checkout", 1, 2, 23, 200.0)], 60, scoring.scored)
+
+    scoring.while_running(act, "--checkpoint-interval", "600")
 
 
 def test_a_new_writers_schema_is_learned_while_it_runs_and_no_reading_is_lost(scoring, baseline):

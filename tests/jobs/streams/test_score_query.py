@@ -83,11 +83,15 @@ def test_of_a_large_one_the_days_around_today_are_held(held, promoted, monkeypat
 
 def test_a_change_of_the_baseline_is_another_plan_and_upkeep_of_its_table_is_none(lake_platform, promoted):
     registry = MagicMock(renewed=lambda writers: writers)
-    plan_after = score_query.Queries(MagicMock(), lake_platform, FEED, registry).plan_after
+    queries = score_query.Queries(MagicMock(), lake_platform, FEED, registry)
+    plan_after = queries.plan_after
     plan = score_query.Plan(-1, score_query._day_types_near(FEED), Writers("service-use-value", ()), (), table_version=-1)
     assert plan_after(plan) == plan, "there is no baseline yet"
+    assert queries.plan_with_first_baseline(plan) is None
     promoted(1.0)
     first = plan_after(plan)
+    assert queries.plan_with_first_baseline(plan) == first
+    assert queries.plan_with_first_baseline(first) is None
     assert (first.baseline_version, first.table_version) == (0, 0)
     assert score_query.difference(plan, first) == "baseline -1 -> 0"
     table = deltalake.DeltaTable(tables.baseline(lake_platform, FEED).path)
@@ -99,3 +103,4 @@ def test_a_change_of_the_baseline_is_another_plan_and_upkeep_of_its_table_is_non
     promoted(2.0)
     second = plan_after(kept_up)
     assert second.baseline_version == second.table_version == table.version() + 1
+    assert queries.plan_with_first_baseline(first) is None, "others are taken up by a handover"
