@@ -9,11 +9,13 @@ export PYTHONPATH :=
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-setup: ## virtual environment and jars, as locked; nothing to do where they are there
+setup: ## virtual environment, jars and an archive of classes, as locked; nothing to do where they are there
 	@$(PYTHON) -m stack.install.setup
 
-run: setup ## start everything, load history, build the baseline, score live readings, print the first anomalies
+run: ## start everything, load history, build the baseline, score live readings, print the first anomalies
+	@$(PYTHON) -m stack.install.setup --no-archive
 	@$(SUNDIAL) run $(if $(PORT_BASE),--port-base $(PORT_BASE))
+	@$(PYTHON) -m stack.install.setup
 
 PYTEST = .venv/bin/pytest -n 2 --no-loadscope-reorder --durations=15
 

@@ -15,11 +15,12 @@ QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xshare:auto"
 def make(venv: Path, spark_jars: Path, archive: Path) -> bool:
     """Writes the archive by a training run; whether that went well, and the archive is there."""
     archive.unlink(missing_ok=True)
+    draft = archive.with_suffix(".draft")  # a driver that starts meanwhile finds no archive rather than a part of one
     command = [
         venv / "bin/spark-submit",
         *("--master", "local[2]", "--driver-memory", "1g"),
         *("--conf", f"spark.driver.extraClassPath={spark_jars}/*"),
-        *("--conf", f"spark.driver.extraJavaOptions=-XX:ArchiveClassesAtExit={archive} -XX:+UseSerialGC {QUIET}"),
+        *("--conf", f"spark.driver.extraJavaOptions=-XX:ArchiveClassesAtExit={draft} -XX:+UseSerialGC {QUIET}"),
         *(
             "--conf",
             "spark.ui.enabled=false",
@@ -35,8 +36,9 @@ def make(venv: Path, spark_jars: Path, archive: Path) -> bool:
     environment = {"PATH": f"{venv / 'bin'}:/usr/local/bin:/usr/bin:/bin", "HOME": str(Path.home())}
     with (archive.parent / "class-archive.log").open("wb") as log:
         done = subprocess.run([str(part) for part in command], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    if done.returncode:
-        archive.unlink(missing_ok=True)  # the JVM archives what it has loaded, however its run ended
+    if done.returncode == 0 and draft.exists():
+        draft.replace(archive)
+    draft.unlink(missing_ok=True)  # the JVM archives what it has loaded, however its run ended
     return archive.exists()
 
 

@@ -98,14 +98,14 @@ def archive_classes() -> None:
     (ARCHIVED / ".made-from").write_text(fingerprint(TRAINED))
 
 
-def setup(relock: bool) -> None:
-    """All steps whose result is not there yet."""
+def setup(relock: bool, archive: bool) -> None:
+    """All steps whose result is not there yet. archive: that of Spark's classes too; without it everything works, only slower."""
     steps = []
     if not fresh(VENV, PACKAGES):
         steps.append(("Python packages into .venv", install_packages))
     if relock or not fresh(JARS, JAR_FILES):
         steps.append(("jars into .jars (about 170 MB to download on a first run)", lambda: fetch_jars(relock)))
-    if steps or not fresh(ARCHIVED, TRAINED):
+    if archive and (steps or not fresh(ARCHIVED, TRAINED)):
         steps.append(("an archive of Spark's classes, so that it starts faster (about a minute, once)", archive_classes))
     if not steps:
         return
@@ -119,9 +119,10 @@ def setup(relock: bool) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lock-jars", action="store_true", help=f"fetch the jars again and rewrite {jars.LOCK}")
+    parser.add_argument("--no-archive", action="store_true", help="leave the archive of Spark's classes for later")
     arguments = parser.parse_args()
     try:
-        setup(arguments.lock_jars)
+        setup(arguments.lock_jars, archive=not arguments.no_archive)
     except StackError as failure:
         sys.exit(f"error: {failure}")
     except KeyboardInterrupt:
