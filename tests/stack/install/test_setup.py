@@ -25,8 +25,19 @@ def test_nothing_is_done_where_the_stamps_match(monkeypatch, capsys):
     for name in ("check_machine", "install_packages", "fetch_jars"):
         monkeypatch.setattr(setup, name, lambda *_, name=name: pytest.fail(f"{name} was called"))
     monkeypatch.setattr(setup, "fresh", lambda folder, names: True)
-    setup.setup(relock=False)
+    setup.setup(relock=False, archive=True)
     assert capsys.readouterr().out == ""
+
+
+def test_the_archive_of_classes_is_made_later_where_a_run_must_not_wait_for_it(monkeypatch):
+    made = []
+    monkeypatch.setattr(setup, "fresh", lambda folder, names: folder != setup.ARCHIVED)
+    monkeypatch.setattr(setup, "check_machine", lambda: None)
+    monkeypatch.setattr(setup, "archive_classes", lambda: made.append("archive"))
+    setup.setup(relock=False, archive=False)
+    assert not made
+    setup.setup(relock=False, archive=True)
+    assert made == ["archive"]
 
 
 def test_a_stamp_holds_until_an_input_changes(tmp_path, monkeypatch):
