@@ -14,7 +14,17 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from contracts import access_log_queries, access_logs, avro
-from contracts.declarations import SCHEMAS, Declaration, DeclarationError, Duration, Name, Topic, load, no_contract
+from contracts.declarations import (
+    SCHEMAS,
+    Declaration,
+    DeclarationError,
+    Duration,
+    Name,
+    Topic,
+    dead_letter_topic,
+    load,
+    no_contract,
+)
 from contracts.feeds import FEEDS, load_feeds
 from contracts.query_io import LINE, ORIGIN, ROW_DELETED, ROW_OFFSET, ROW_TIME, Input, Output
 
@@ -122,6 +132,12 @@ class Query(Declaration):
     @property
     def exactly_once(self) -> bool:
         return self.delivery == "exactly-once"
+
+    @property
+    def dead_letter_topics(self) -> set[str]:
+        """Of what can't be read from its inputs, and of what can't be written to its outputs."""
+        topics = {each.topic for each in self.inputs.values()} | {each.topic for each in self.outputs}
+        return set(map(dead_letter_topic, topics))
 
     @property
     def transactional_id(self) -> str:

@@ -15,8 +15,9 @@ from contracts.queries import load_application
 from jobs.backends import kafka, settings, spark
 from jobs.backends.settings import Platform
 from jobs.streams.checkpoint import Checkpoint
-from jobs.streams.driver import Driver
+from jobs.streams.driver import Driver, now
 from jobs.streams.known_writers import KnownWriters
+from jobs.streams.lag import DeadLetters
 from jobs.streams.running_query import BATCH_WAIT, RunningQuery
 
 WATCH_SECONDS = 1.0
@@ -25,18 +26,21 @@ SELDOM = 5  # watches, after which registry and topics are looked at
 
 def main(platform: Platform) -> None:
     options = settings.application_parser(__doc__).parse_args()
-    with Driver(platform, options.application, "queries") as driver:
+    with Driver(platform, options.application, "queries", query_started_at=None) as driver:
         session = spark.session(driver.name, platform)
         driver.runs_as(session.sparkContext.applicationId)
         known = KnownWriters(session, platform, driver.folder)
         declared = list(load_application(options.application, options.queries).values())
         checkpoints = driver.folder.checkpoint
         running = [RunningQuery(session, platform, known, each, Checkpoint(checkpoints / each.name)) for each in declared]
-        ends = kafka.Ends(platform, sorted({each.topic for query in declared for each in query.inputs.values()}))
-        driver.measured_by(lambda: _measured(ends, running))
+        dead_letters = {topic for query in declared for topic in query.dead_letter_topics}
+        ends = kafka.Ends(platform, sorted({each.topic for query in declared for each in query.inputs.values()} | dead_letters))
         try:
             for each in running:
                 each.topics.begin()
+            letters = DeadLetters(dead_letters, ends.now())
+            driver.report(query_started_at=now())
+            driver.measured_by(lambda: _measured(ends, running, letters))
             for each in running:
                 each.start()
             _watch(driver, running)
@@ -58,16 +62,17 @@ def _watch(driver: Driver, running: list[RunningQuery]) -> None:
         driver.report(state=state, queries={each.name: each.figures() for each in running})
 
 
-def _measured(ends: kafka.Ends, running: list[RunningQuery]) -> dict:
-    """The health of an application, for its heartbeat: the worst lag of its queries, and the sum of what came in. The broker is
-    asked once for all of them. Raises JobError if it is silent."""
-    now = ends.now()
-    known = [figures for each in running if (figures := each.measured(now))]
+def _measured(ends: kafka.Ends, running: list[RunningQuery], letters: DeadLetters) -> dict:
+    """The health of an application, for its heartbeat: the worst lag of its queries, the sum of what came in, dead letters. The
+    broker is asked once for all of them. Raises JobError if it is silent."""
+    now_ = ends.now()
+    known = [figures for each in running if (figures := each.measured(now_))]
     if not known:
         return {}
     worst = ("lag_records", "lag_seconds", "stalled_seconds")
     rates = [each["input_per_second"] for each in known if each["input_per_second"] is not None]
-    return {name: max(each[name] for each in known) for name in worst} | {"input_per_second": sum(rates) if rates else None}
+    lag = {name: max(each[name] for each in known) for name in worst}
+    return lag | {"input_per_second": sum(rates) if rates else None} | letters.measure(now_)
 
 
 if __name__ == "__main__":

@@ -68,12 +68,14 @@ class Ends:
         """The end offsets by topic and partition. Raises JobError where the broker does not answer in time."""
         try:
             known = self._admin.list_topics(timeout=PATIENCE).topics
+            if missing := [topic for topic in self._topics if topic not in known]:
+                raise JobError(f"no topic {', '.join(missing)}; `sundial up` creates the topics of every declaration")
             latest = {TopicPartition(t, p): OffsetSpec.latest() for t in self._topics for p in known[t].partitions}
             ends: dict[str, dict[int, int]] = {topic: {} for topic in self._topics}
             asked = self._admin.list_offsets(latest, isolation_level=self._isolation, request_timeout=PATIENCE)
             for partition, found in asked.items():
                 ends[partition.topic][partition.partition] = found.result(timeout=PATIENCE).offset
-        except (KafkaException, KeyError, TimeoutError) as error:
+        except (KafkaException, TimeoutError) as error:
             raise JobError(
                 f"Kafka at {self._platform.kafka} does not say how far {', '.join(self._topics)} go: {error}"
             ) from error

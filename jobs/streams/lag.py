@@ -127,6 +127,31 @@ class Backlog:
         return holes
 
 
+class DeadLetters:
+    """Those that came into dead-letter topics since then. Not for threads to share.
+
+    A topic that several applications read has one dead-letter topic, and the letters of each of them count for all.
+    """
+
+    def __init__(self, topics: Iterable[str], ends: dict[str, dict[int, int]]):
+        self._topics = frozenset(topics)
+        self._before = self._sum(ends)
+        self._seen: deque[tuple[float, int]] = deque(maxlen=MEMORY)
+
+    def measure(self, ends: dict[str, dict[int, int]]) -> dict:
+        """dead_letters; dead_letters_per_second over the last ten seconds, null at first. ends: of these topics at least."""
+        at, count = time.monotonic(), self._sum(ends) - self._before
+        while len(self._seen) > 1 and self._seen[1][0] <= at - RATE_SECONDS:
+            self._seen.popleft()
+        self._seen.append((at, count))
+        since, before = self._seen[0]
+        rate = round((count - before) / (at - since), 1) if at > since else None
+        return {"dead_letters": count, "dead_letters_per_second": rate}
+
+    def _sum(self, ends: dict[str, dict[int, int]]) -> int:
+        return sum(offset for topic in self._topics for offset in ends[topic].values())
+
+
 class BatchesBacklog:
     """The backlog of a query in micro-batches, by the offsets of the last batch that it committed. Not for threads to share."""
 
@@ -136,7 +161,7 @@ class BatchesBacklog:
         self._first: int | None = None
 
     def measure(self, ends: dict[str, dict[int, int]]) -> dict:
-        """See `Behind.measured`, without the dead letters, which such a query does not count; empty while it has not fixed where
+        """See `Behind.measured`, without the dead letters, see `DeadLetters`; empty while it has not fixed where
         it begins. ends: of the query's topics at least, as `kafka.Ends` gives them."""
         done = self._checkpoint.committed()
         if done is None:

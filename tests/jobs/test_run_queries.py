@@ -103,7 +103,11 @@ def test_both_queries_read_the_sample_and_go_on_after_a_restart_without_loss_or_
     rides = sample()
     low = sum(ride["total_amount"] < 40 for ride in rides)
     application.source.send(*rides[:150], b"\x00garbage", b"junk")
-    application.run(lambda: application.minutes() == per_vendor_minute(rides[:150]), lambda: len(application.dead_letters()) == 4)
+    application.run(
+        lambda: application.minutes() == per_vendor_minute(rides[:150]),
+        lambda: len(application.dead_letters()) == 4,
+        lambda: application.told()["health"]["dead_letters"] == 4,
+    )
     assert set(application.dead_letters()) == {
         (b"\x00garbage", b"unknown schema id 1734439522"),
         (b"junk", b"value too short for the Confluent wire format"),
