@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import deltalake
@@ -19,12 +19,14 @@ import pyarrow as pa
 from contracts.declarations import Topic
 from contracts.feeds import Feed
 from contracts.topics import declared_topics
+from jobs.streams.checkpoint import Checkpoint
 from stack.deploy import schemas, topics
 from stack.instance import Instance
 from stack.parts import kafka, process, registry
 from supervision.files import StreamFolder
 
 REPO = Path(__file__).resolve().parent.parent
+PROGRAMS = {"sundial": REPO / "jobs" / "score.py", "microbatch": REPO / "bench" / "microbatch.py"}
 SERVICES = [f"service-{number:03d}" for number in range(200)]
 
 
@@ -153,3 +155,10 @@ class Others:
             with contextlib.suppress(psutil.NoSuchProcess):
                 own += sum(each.cpu_times()[:4])  # with that of children that have ended
         return time.monotonic(), sum(machine) - machine.idle - machine.iowait - own
+
+
+def running(instance: Instance, feed: Feed, system: str) -> Callable[[], bool]:
+    """Whether the system's query reads."""
+    if system == "sundial":
+        return lambda: heartbeat(instance, feed).get("state") == "running"
+    return lambda: Checkpoint(instance.streams / f"{feed.name}.microbatch").reached() is not None
