@@ -107,10 +107,9 @@ class Queries:
         )
 
     def keep_only(self, plan: Plan) -> None:
-        """Free the memory of the baselines that no query with another plan than this one needs."""
+        """Let go of the baselines that no query with this plan needs. Spark frees what nothing refers to."""
         self._made = {each: made for each, made in self._made.items() if each == plan}
-        for key in [each for each in self._baselines if each != _of_baseline(plan)]:
-            self._baselines.pop(key).unpersist()
+        self._baselines = {each: made for each, made in self._baselines.items() if each == _of_baseline(plan)}
 
     def _results(self, plan: Plan) -> DataFrame:
         """Made once for each plan: where a query begins is in its generation's checkpoint, not in what it computes."""
