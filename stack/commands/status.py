@@ -26,7 +26,7 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
         console.print_json(json.dumps(report))
     else:
         print_status(report)
-    ill = [row for row in report["processes"] if row["state"] != "healthy"]
+    ill = [row for row in report["processes"] if row["state"] not in ("healthy", "ended")]
     ill += [row for row in report["streams"] if row["state"] in ("dead", "stale") or row["stalled_seconds"] > STALLED]
     raise typer.Exit(1 if ill else 0)
 
@@ -52,7 +52,7 @@ def restarts(row: dict) -> str:
 
 def print_status(report: dict) -> None:
     console.print(f"{report['home']}: dashboard {report['dashboard']}, Airflow {report['airflow']}", soft_wrap=True)
-    colours = {"healthy": "green", "running": "green", "stopped": "dim"}
+    colours = {"healthy": "green", "running": "green", "stopped": "dim", "ended": "dim"}
     table = Table("process", "state", "pid", "port", "uptime", "restarts", "log", box=None)
     for row in report["processes"]:
         uptime = "" if row["uptime_seconds"] is None else f"{row['uptime_seconds']} s"

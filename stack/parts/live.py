@@ -52,6 +52,11 @@ def start(instance: Instance) -> None:
     process.start(instance, part(instance))
 
 
+def ends_by_itself(name: str) -> bool:
+    """Whether a part of that name is a sample, which is over some day."""
+    return name in {f"{NAME}.{feed}" for feed in SAMPLES}
+
+
 def start_samples(instance: Instance) -> list[str]:
     """Play each sample into its feed, nine weeks at once and then on in real time, where it does not play yet; the feeds."""
     for feed, arguments in SAMPLES.items():

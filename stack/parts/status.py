@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 from contracts.baseline_log import baseline_log
 from stack.instance import Instance
-from stack.parts import airflow, kafka, process, registry, serving, watcher
+from stack.parts import airflow, kafka, live, process, registry, serving, watcher
 from supervision.status import read_all
 
 
@@ -14,7 +14,7 @@ class Row:
     """One process of the stack."""
 
     name: str
-    state: str  # healthy, unhealthy, dead (started but gone), stopped
+    state: str  # healthy, unhealthy, dead (started but gone), ended (as it does some day), stopped
     pid: int | None
     port: int | None
     uptime_seconds: int | None
@@ -51,9 +51,10 @@ def checks(instance: Instance) -> dict[str, bool]:
     return brokers | {registry.NAME: registry.healthy(instance)} | components | others
 
 
-def state_of(running: bool, started: bool, healthy: bool) -> str:
+def state_of(running: bool, started: bool, healthy: bool, ends: bool = False) -> str:
+    """ends: whether it ends by itself."""
     if not running:
-        return "dead" if started else "stopped"
+        return ("ended" if ends else "dead") if started else "stopped"
     return "healthy" if healthy else "unhealthy"
 
 
@@ -64,7 +65,7 @@ def rows(instance: Instance) -> list[Row]:
     restarts, now, found = watcher.restarts(instance), dt.datetime.now(dt.UTC), []
     for name in [*health, *(name for name in names if name not in health)]:
         running = process.find(instance, name)
-        state = state_of(running is not None, name in names, health.get(name, True))
+        state = state_of(running is not None, name in names, health.get(name, True), live.ends_by_itself(name))
         told = restarts.get(name, watcher.Restarts())
         found.append(
             Row(
