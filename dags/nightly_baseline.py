@@ -10,7 +10,7 @@ safe to repeat:
 | `build_baseline` | averages the last four dates of each day type whose readings have changed | `baseline_candidate/<feed>` |
 | `check_baseline` | **the gate**: checks the candidate against the feed's expectations | `gate_results`, Data Docs |
 | `approve` | only if the gate refused: waits up to twelve hours for a person's decision | |
-| `promote_baseline` | puts the candidate in force in one commit; running streams load it within seconds | `baseline/<feed>` |
+| `promote_baseline` | puts the candidate in force in one commit; running streams take it up within a minute | `baseline/<feed>` |
 
 ## Run it by hand
 

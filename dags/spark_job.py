@@ -18,6 +18,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from contracts.feeds import load_feed
 from dags.alerts import WEBHOOK
 from dags.links import Dashboard, SparkHistory, show
+from supervision.files import StreamFolder
 from supervision.spark_history import application_in
 from supervision.task_life import bound_to_this_task
 
@@ -161,8 +162,10 @@ def stream_command(stream: str, of: str, conn_id: str = CONNECTION) -> list[str]
         job, option, cores = "score", "--feed", 2 * load_feed(of).partitions
     else:
         job, option, cores = "run_queries", "--application", QUERIES_CORES
+    # A killed driver leaves its temporary files, native libraries among them: they go at the next launch.
+    scratch = StreamFolder.of(os.environ["SUNDIAL_STREAMS"], of, stream).scratch
     hook = SparkSubmitHook(
-        conf=_conf("", cores),
+        conf=_conf(f"-Djava.io.tmpdir={scratch}", cores),
         conn_id=conn_id,
         name=f"sundial-{of}.{stream}",
         application_args=[option, of],

@@ -8,7 +8,7 @@ A stream is the `score` of a feed or the `queries` of an application. Its folder
     heartbeat.json  the state that the driver reports every second; removed at each launch
     checkpoint/     Spark's checkpoints
     refused.json    schema ids that the registry does not have, by subject; kept for the next driver
-    scratch/        Spark's temporary files; removed at each launch, as a killed driver leaves them
+    scratch/        temporary files of Spark and its JVM; emptied at each launch, as a killed driver leaves them
     stop            a request: the driver ends at a batch boundary and removes the file
     launch.lock     locked from before a launch until the driver's JVM ends; its content describes the last launch
     driver.log      what the driver prints
@@ -116,8 +116,10 @@ class StreamFolder:
     def request_stop(self) -> None:
         self._stop.touch()
 
-    def clear_scratch(self) -> None:
+    def empty_scratch(self) -> None:
+        """It is there afterwards: a JVM makes no folder for its temporary files."""
         shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.mkdir(exist_ok=True)
 
     def clear_stop(self) -> None:
         self._stop.unlink(missing_ok=True)

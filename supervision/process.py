@@ -41,7 +41,7 @@ def launch(folder: StreamFolder, command: list[str], env: dict[str, str]) -> int
             if is_locked(folder.driver_lock):
                 raise AlreadyRunning(f"{folder.driver_lock} is locked by pid {folder.read_driver().get('pid')}")
             folder.clear_stop()  # it was meant for a driver that is gone
-            folder.clear_scratch()  # nor has anybody else a use for what it left
+            folder.empty_scratch()  # nor has anybody else a use for what it left
             folder.clear_reports()
             folder.rotate_log()
             return _start(folder, lock, command, env | {LOCAL_DIRS: str(folder.scratch)})

@@ -77,9 +77,11 @@ def test_links_are_there_while_the_job_runs_and_that_to_spark_when_it_has_said_i
 
 def test_the_master_is_the_connections_alone(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "spark://head", "port": 7077}')
+    monkeypatch.setenv("SUNDIAL_STREAMS", "/streams")
     command = stream_command("score", "service-use")
     assert command[:3] == ["spark-submit", "--master", "spark://head:7077"]
     assert "spark.cores.max=4" in command, "two queries of two partitions"
+    assert "-Djava.io.tmpdir=/streams/service-use.score/scratch" in next(each for each in command if "driver.extraJava" in each)
     assert command[-3:] == [str(REPO / "jobs" / "score.py"), "--feed", "service-use"]
     queries = stream_command("queries", "rides")
     assert queries[:3] == command[:3]
@@ -89,6 +91,7 @@ def test_the_master_is_the_connections_alone(monkeypatch):
 @pytest.mark.parametrize(("host", "master"), [("local[2]", "local[4]"), ("local[8]", "local[8]"), ("yarn", "yarn")])
 def test_a_master_on_this_machine_has_the_cores_that_the_stream_needs(monkeypatch, host, master):
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", f'{{"conn_type": "spark", "host": "{host}"}}')
+    monkeypatch.setenv("SUNDIAL_STREAMS", "/streams")
     assert stream_command("score", "service-use")[:3] == ["spark-submit", "--master", master]
 
 
@@ -121,6 +124,7 @@ def test_no_secret_rides_along_into_rendered_templates(monkeypatch):
 
 
 def test_kafkas_password_reaches_the_driver_by_its_environment_alone(spark_submit, tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("SUNDIAL_STREAMS", "/streams")
     for name, value in (("USER", "batch"), ("PASSWORD", "hush"), ("CA", "/ca.crt")):
         monkeypatch.setenv(f"SUNDIAL_KAFKA_{name}", value)
     names = "SUNDIAL_KAFKA_USER", "SUNDIAL_KAFKA_PASSWORD", "SUNDIAL_KAFKA_CA"

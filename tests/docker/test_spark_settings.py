@@ -87,6 +87,7 @@ def submit(monkeypatch):
             monkeypatch.setattr(spark_submit, "kube_client", provider, raising=False)
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", connection)
         monkeypatch.setenv("SUNDIAL_KAFKA", "kafka:9093")
+        monkeypatch.setenv("SUNDIAL_STREAMS", "/streams")
         made = stream_command("score", "service-use")
         batch = spark_job("archive", "world-cup")._get_hook()._build_spark_submit_command("archive.py")
         assert batch[: batch.index("--conf")] == made[: made.index("--conf")]

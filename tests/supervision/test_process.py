@@ -49,6 +49,7 @@ def test_temporary_files_are_the_streams_own_and_those_of_a_driver_that_is_gone_
     assert not left.exists()
     [pid] = starts(streams)
     assert psutil.Process(pid).environ()["SPARK_LOCAL_DIRS"] == str(folder.scratch)
+    assert list(folder.scratch.iterdir()) == [], "empty, but there"
     here = folder.scratch / "blockmgr-2"
     here.mkdir(parents=True)
     with pytest.raises(AlreadyRunning):
