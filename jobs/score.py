@@ -29,7 +29,6 @@ def main(platform: Platform) -> None:
     arguments.add_argument(
         "--checkpoint-interval",
         type=settings.positive,
-        default=platform.checkpoint,
         metavar="SECONDS",
         help="how often offsets are committed, and what has changed is taken up (default: SUNDIAL_CHECKPOINT_SECONDS, or 60)",
     )
@@ -45,7 +44,7 @@ def main(platform: Platform) -> None:
         topics = topics_read.of_feed(platform, feed, generations, spark.cores(session))
         plan: Plan | None = queries.first_plan()
         while plan:
-            handover = Handover(platform, queries, generations, topics, options.checkpoint_interval)
+            handover = Handover(platform, queries, generations, topics, options.checkpoint_interval or platform.checkpoint)
             generation = handover.begin(plan)
             driver.report(query_started_at=now())
             if not options.services:
