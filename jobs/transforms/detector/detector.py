@@ -83,7 +83,7 @@ def advance(
     inner = kinds.inward(kind, values)
     known = state.seasons
     slots = seasons.slots_of(moment, pace)
-    expected, competing = seasons.ideas(known, slots)
+    expected, competing = seasons.models(known, slots)
     season = seasons.believed(known, competing, moment)
     best = expected[np.arange(len(values)), season]
     usual, usual_change = scale.usual(state.scale, kind, known.seen)

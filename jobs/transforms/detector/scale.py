@@ -46,7 +46,7 @@ def counts(scale: Scale, kind: Kind, seen: Floats) -> Bools:
 
 
 def clipped(errors: Floats, scales: Floats, seen: Floats) -> Floats:
-    """Errors of shape (services,) or (services, ideas), at most CLIP scales from zero; those of a young service as they are."""
+    """Errors of shape (services,) or (services, models), at most CLIP scales from zero; those of a young service as they are."""
     limit = np.where(seen < YOUNG, np.inf, CLIP * scales)
     return np.maximum(np.minimum(errors.T, limit), -limit).T
 

@@ -1,4 +1,4 @@
-"""Competing ideas of what is normal now: the level, the slot of the day, the slot of the week, a holiday as a Sunday.
+"""Competing models of what is normal now: the level, the slot of the day, the slot of the week, a holiday as a Sunday.
 
 Each idea expects a value. The one whose errors were smallest in the last day or two is believed. Slots are half an hour long (or
 an interval, if that is longer), and values between the middles of two slots are interpolated: so few days suffice to learn them.
@@ -15,7 +15,7 @@ LEVEL, DAY_SLOT, WEEK_SLOT, HOLIDAY = range(4)
 SUNDAY = 6
 LEVEL_DAYS = 0.5  # memory of the level
 OFFSET_DAYS = 1.0  # memory of how far a season is off in these days
-ERROR_DAYS = 1.5  # memory of the errors by which the ideas compete
+ERROR_DAYS = 1.5  # memory of the errors by which the models compete
 DAY_RATE, WEEK_RATE = 0.25, 0.35  # weight of the newest day in a slot
 PENALTY = np.array([1.0, 1.03, 1.03, 1.029])  # the simpler idea wins a tie; a holiday is what it was declared to be
 ENOUGH = 0.5  # days seen of a slot, before a season may compete
@@ -75,7 +75,7 @@ def slots_of(moment: Moment, pace: Pace) -> tuple[Slots, Slots, Slots]:
     return within(first, pace.slots), week, sunday
 
 
-def ideas(seasons: Seasons, slots: tuple[Slots, Slots, Slots]) -> tuple[Floats, Bools]:
+def models(seasons: Seasons, slots: tuple[Slots, Slots, Slots]) -> tuple[Floats, Bools]:
     """(what each idea expects, which of them may compete), both of shape (services, 4)."""
     day, day_seen = _read(seasons.day, slots[0])
     week, week_seen = _read(seasons.week, slots[1])
@@ -87,7 +87,7 @@ def ideas(seasons: Seasons, slots: tuple[Slots, Slots, Slots]) -> tuple[Floats, 
 
 
 def believed(seasons: Seasons, competing: Bools, moment: Moment) -> Ints:
-    """Which idea each service goes by now. On other days than holidays, the idea of a holiday is that of the week."""
+    """Which model each service goes by now. On other days than holidays, the model of a holiday is that of the week."""
     cost = np.where(competing & (seasons.judged > 0), seasons.error * PENALTY, np.inf)
     season = np.argmin(cost, axis=1)
     return np.where((season == HOLIDAY) & ~np.asarray(moment.holiday, bool), WEEK_SLOT, season)
@@ -136,12 +136,12 @@ def learn(
 
 
 def moved(seasons: Seasons, by: Floats) -> Seasons:
-    """All ideas, higher by so much."""
+    """All models, higher by so much."""
     return seasons._replace(level=seasons.level + by, offset=seasons.offset + by[:, None])
 
 
 def squared(seasons: Seasons, who: Bools) -> Seasons:
-    """The same ideas in the unit of the readings, for services whose square roots no longer do."""
+    """The same models in the unit of the readings, for services whose square roots no longer do."""
     rows = np.flatnonzero(who)
     for profile in (seasons.day, seasons.week):
         profile.mean[rows] = np.square(profile.mean[rows])
