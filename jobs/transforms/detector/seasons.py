@@ -1,6 +1,6 @@
 """Competing models of what is normal now: the level, the slot of the day, the slot of the week, a holiday as a Sunday.
 
-Each idea expects a value. The one whose errors were smallest in the last day or two is believed. Slots are half an hour long (or
+Each model expects a value. The one whose errors were smallest in the last day or two is believed. Slots are half an hour long (or
 an interval, if that is longer), and values between the middles of two slots are interpolated: so few days suffice to learn them.
 """
 
@@ -17,7 +17,7 @@ LEVEL_DAYS = 0.5  # memory of the level
 OFFSET_DAYS = 1.0  # memory of how far a season is off in these days
 ERROR_DAYS = 1.5  # memory of the errors by which the models compete
 DAY_RATE, WEEK_RATE = 0.25, 0.35  # weight of the newest day in a slot
-PENALTY = np.array([1.0, 1.03, 1.03, 1.029])  # the simpler idea wins a tie; a holiday is what it was declared to be
+PENALTY = np.array([1.0, 1.03, 1.03, 1.029])  # the simpler model wins a tie; a holiday is what it was declared to be
 ENOUGH = 0.5  # days seen of a slot, before a season may compete
 
 
@@ -76,7 +76,7 @@ def slots_of(moment: Moment, pace: Pace) -> tuple[Slots, Slots, Slots]:
 
 
 def models(seasons: Seasons, slots: tuple[Slots, Slots, Slots]) -> tuple[Floats, Bools]:
-    """(what each idea expects, which of them may compete), both of shape (services, 4)."""
+    """(what each model expects, which of them may compete), both of shape (services, 4)."""
     day, day_seen = _read(seasons.day, slots[0])
     week, week_seen = _read(seasons.week, slots[1])
     holiday, holiday_seen = (week, week_seen) if slots[2] is slots[1] else _read(seasons.week, slots[2])
@@ -113,7 +113,7 @@ def learn(
     everyday: Bools,
     pace: Pace,
 ) -> Seasons:
-    """The seasons after these readings. values: the readings, as far as they teach. errors: of each idea, clipped, (services, 4).
+    """The seasons after these readings. values: the readings, as far as they teach. errors: of each model, clipped, (services, 4).
 
     The tables of the profiles are changed in place, and only where `everyday`: a holiday teaches nothing of its weekday.
     """

@@ -1,4 +1,4 @@
-"""Competing ideas of normal: which one is believed, and what it expects."""
+"""Competing models of normal: which one is believed, and what it expects."""
 
 import numpy as np
 import pytest
