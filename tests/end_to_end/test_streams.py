@@ -50,13 +50,14 @@ def test_a_stream_is_given_up_another_is_switched_on_and_a_third_misses_no_readi
     streams.start(instance, well, print)
     before = well.status(instance)
     with Readings(instance) as readings:
-        offsets = broken.folder(instance).checkpoint / "offsets"
-        offsets.mkdir(parents=True)
-        (offsets / "0").write_text("no offsets\n")
+        checkpoint = broken.folder(instance).checkpoint
+        begin = checkpoint / "1" / "sources" / "0" / "0"
+        begin.parent.mkdir(parents=True)
+        begin.write_text("no offsets\n")
         AirflowApi(instance).unpause(broken.dag)
         until("it is given up", lambda: broken.status(instance).given_up, 900, lambda: broken.status(instance))
         streams.start(instance, new, print)
-        shutil.rmtree(offsets.parent)
+        shutil.rmtree(checkpoint)
         streams.start(instance, broken, print)
         assert not broken.status(instance).given_up
         streams.stop(instance, new, print)

@@ -113,7 +113,7 @@ def learn(
     everyday: Bools,
     pace: Pace,
 ) -> Seasons:
-    """The seasons after these readings. values: the readings, as far as they teach. errors: of each model, clipped, (services, 4).
+    """The seasons after these readings. values: readings, as far as they teach. errors: of each model, clipped, (services, 4).
 
     The tables of the profiles are changed in place, and only where `everyday`: a holiday teaches nothing of its weekday.
     """
