@@ -5,6 +5,7 @@ reading waits between two of them, and each takes up the newest baseline and sch
 readings since the last commit are scored again: outputs carry a deterministic key, so readers upsert.
 """
 
+import math
 import time
 
 from contracts.feeds import Feed
@@ -49,16 +50,16 @@ def main(platform: Platform) -> None:
             driver.report(query_started_at=now())
             if not options.services:
                 driver.measured_by(Backlog(platform, feed, generation.begin, handover.overlap).measure)
-            plan = _watch(handover, driver, queries, topics)
+            plan = _watch(handover, driver, queries, topics, bool(options.services))
             handover.stop()
 
 
-def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsRead) -> Plan | None:
+def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsRead, services: bool) -> Plan | None:
     """Returns the plan to begin anew with, after a query failed or when the first baseline is there; None when a stop is asked
     for. Raises JobError when beginning anew does not help, or the topic was made anew."""
-    looked = time.monotonic()
+    looked, unknown = time.monotonic(), 0.0 if services else math.inf  # with services left out, no lag can be measured
     while not driver.wait(HANDOVER_SECONDS if handover.next else WATCH_SECONDS):
-        if failed := handover.look(driver.health.get("lag_seconds", 0.0)):
+        if failed := handover.look(driver.health.get("lag_seconds", unknown)):
             driver.report(state="swapping")
             topics.look()  # what then fails says less about the reason
             reached = handover.running.generation.stretch.reached

@@ -12,13 +12,16 @@ from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.formats.wire import Writers
 
+TIMEOUT = 10  # seconds for an answer
+
 
 class Registry:
     """The schemas that the registry knows, by subject."""
 
     def __init__(self, platform: Platform):
         self._url = platform.registry
-        self._client = SchemaRegistryClient({"url": platform.registry})
+        # The client's own default is to wait for ever.
+        self._client = SchemaRegistryClient({"url": platform.registry, "timeout": TIMEOUT})
 
     def writers(self, subject: str, refused: frozenset[int] | None = frozenset()) -> Writers:
         """Every schema registered under a subject; `refused` as in Writers."""

@@ -92,9 +92,11 @@ class Generations:
         return [Generation(self._folder / str(number), self.topic) for number in numbers]
 
     def position(self, topic: str) -> Position:
-        """Up to where all of the topic is committed, and the id of the topic that the newest generation reads."""
+        """Up to where all of the topic is committed, and the id of the topic that the newest generation reads. Offsets of another
+        topic of that name say nothing of this one."""
         known = self.all()
-        return Position(covered(each.stretch for each in known), known[-1].topic_id if known else "")
+        topic_id = known[-1].topic_id if known else ""
+        return Position(covered(each.stretch for each in known if each.topic_id in ("", topic_id)), topic_id)
 
     def note(self, topics: list[Topic]) -> None:
         """Nothing to do: each generation notes its topic when it is made."""
@@ -125,8 +127,8 @@ class Generations:
 
     def keep_only(self, generation: Generation) -> None:
         """All else in the folder goes. No other query must run. Each generation is gone at once, so that nobody reads the half of
-        a checkpoint."""
-        for each in self.all():
+        a checkpoint; the newest first, as one without those before it would hide the gap between them."""
+        for each in reversed(self.all()):
             if each != generation:
                 each.folder.rename(self._folder / f".{each.number}")
         for left in self._folder.iterdir():

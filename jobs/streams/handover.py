@@ -19,8 +19,9 @@ from jobs.backends import kafka
 from jobs.backends.kafka import Range
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
-from jobs.streams.driver import now
-from jobs.streams.generations import Generation, Generations, begin_of_next, has_reached
+from jobs.formats.wire import unknown_schema
+from jobs.streams.driver import message_of, now
+from jobs.streams.generations import Generation, Generations, Offsets, begin_of_next, has_reached
 from jobs.streams.score_query import Plan, Queries, difference
 from jobs.streams.topics_read import TopicsRead
 
@@ -99,7 +100,9 @@ class Handover:
         for turn in self._turns:
             turn.look(self._queries.session)
             if not turn.query.isActive:
-                return turn
+                if turn is self.running or unknown_schema(turn.query.exception()):
+                    return turn
+                self._drop_next(turn)
         if self.next:
             self._finish_when_ready(self.running, self.next)
         elif lag <= MOST_LAG and self._tried < self.running.batches and self.running.ends_within(self._lead):
@@ -131,6 +134,13 @@ class Handover:
             traceback.print_exc()
             self.failure = f"no handover: {type(error).__name__}: {error}"
 
+    def _drop_next(self, turn: Turn) -> None:
+        """The query in force goes on; the next batch tries it again."""
+        self.failure = f"no handover: {message_of(turn.query.exception())}"
+        print(self.failure, flush=True)
+        self._generations.keep_only(self.running.generation)
+        self.next = None
+
     def _finish_when_ready(self, running: Turn, following: Turn) -> None:
         if running.ends_within(-STUCK):
             raise JobError(f"generation {running.generation.number} has not ended its batch {STUCK:.0f} s after its time")
@@ -144,11 +154,19 @@ class Handover:
         self._generations.keep_only(following.generation)
         self._lead = max(2 * took, LEAST_LEAD)
         self.running, self._tried = following, -1
-        self._twice, self.next = self._twice + max(sum(reached.values()) - sum(begin.values()), 0), None
+        self._twice, self.next = self._twice + self._scored_twice(reached, begin), None
         self._queries.keep_only(following.plan)
         what = f"query {following.generation.number} has taken over; it took {took:.1f} s to begin"
         changed = difference(running.plan, following.plan)
         print(f"{what}{changed and f'; what changed: {changed}'}", flush=True)
+
+    def _scored_twice(self, reached: Offsets, begin: Offsets) -> int:
+        """How many records both have scored. Where they can't be counted in time, as if each offset had one."""
+        both = {p: Range(begin[p], offset) for p, offset in reached.items() if offset > begin.get(p, offset)}
+        try:
+            return kafka.count(self._platform, self._generations.topic, both, COUNT_WITHIN)
+        except JobError:
+            return sum(each.end - each.start for each in both.values())
 
     def _has_reached(self, running: Turn, following: Turn) -> bool:
         """Whether it has committed all that came before the begin of the next one. Ends of transactions and aborted records are
@@ -171,8 +189,8 @@ class Handover:
 
 
 def _works(session: SparkSession, query: StreamingQuery, partitions: int) -> bool:
-    """Whether a task of the query is at work on each partition."""
+    """Whether a task of the query is at work on each partition, those that were added since it was planned included."""
     tracker = session.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(str(query.runId))]
     stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-    return any(stage and stage.numTasks == stage.numActiveTasks == partitions for stage in stages)
+    return any(stage and stage.numTasks == stage.numActiveTasks >= partitions for stage in stages)

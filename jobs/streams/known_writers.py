@@ -49,8 +49,8 @@ class KnownWriters:
     def learned(self, writers: Writers, unknown: int, reached: dict[int, int]) -> Writers:
         """After a record with an unknown id ended the query. It is known or refused from then on, and so is each unknown id of
         the records that wait. reached: the offsets by partition up to which the topic's records are dealt with."""
-        found = self.registry.writers(writers.subject)
-        met = self._unknown_ids(found, reached) | {unknown} | (writers.refused or frozenset())
+        met = self._unknown_ids(writers, reached) | {unknown} | (writers.refused or frozenset())
+        found = self.registry.writers(writers.subject)  # asked last: what is registered meanwhile is not refused
         refused = met - set(_ids(found))
         for each in sorted(refused | {unknown}):
             print(f"schema id {each} of {found.subject} is {'not in the registry' if each in refused else 'new'}", flush=True)
@@ -73,8 +73,11 @@ class KnownWriters:
         return {p: Range(begins[p], max(begins[p], min(each.end, begins[p] + most))) for p, each in held.items()}
 
     def _keep(self, writers: Writers, refused: set[int]) -> None:
-        kept = self._folder.read_refused() | {writers.subject: {"schemas": _ids(writers), "refused": sorted(refused)}}
-        self._folder.write_refused(kept)
+        kept = self._folder.read_refused()
+        before = kept.get(writers.subject, {})
+        if before.get("schemas") == _ids(writers):  # of another query that reads the subject
+            refused = refused | set(before["refused"])
+        self._folder.write_refused(kept | {writers.subject: {"schemas": _ids(writers), "refused": sorted(refused)}})
 
 
 def _ids(writers: Writers) -> list[int]:

@@ -97,9 +97,9 @@ class Backlog:
         done = scored + dead - twice - self._of_others
         if self._waited is None:
             self._waited = came - done
-        if came <= done:
+        if came <= done and not two:
             self._counted, self._counted_at, self._waited = ends[self._feed.topic], time.monotonic(), 0
-        elif time.monotonic() - self._counted_at >= COUNT_AFTER:
+        elif came > done and time.monotonic() - self._counted_at >= COUNT_AFTER:
             if came - done >= CATCHING_UP * self._waited:
                 came -= self._further_holes(ends[self._feed.topic])
             self._counted_at, self._waited = time.monotonic(), came - done

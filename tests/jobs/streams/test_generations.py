@@ -1,7 +1,9 @@
 """Where generations begin and what they cover: nothing is skipped, whatever lags, ends or is killed, and at whichever moment."""
 
+import contextlib
 from pathlib import Path
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -133,3 +135,41 @@ def test_the_checkpoint_of_an_earlier_release_is_gone_on_from(tmp_path):
         generations.adopt()
         assert generations.position("calls") == Position({0: 12}, "id-1")
         assert [each.name for each in tmp_path.iterdir()] == ["1"]
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("renames", range(4))
+def test_a_kill_while_older_generations_go_leaves_no_gap_out(tmp_path, monkeypatch, renames):
+    """The first generation has reached 100, and one that was to take over begins at 150."""
+    generations = Generations(tmp_path, "calls")
+    committed(generations.begin_anew({0: 5}, "id-1").folder, 100)
+    generations.new({0: 150}, "id-1")
+    done, rename = [], Path.rename
+
+    def killed(path: Path, target: Path) -> Path:
+        if len(done) == renames:
+            raise Killed
+        done.append(target)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", killed)
+    with contextlib.suppress(Killed):
+        generations.begin_anew(generations.position("calls").offsets, "id-1")
+    assert generations.position("calls") == Position({0: 100}, "id-1")
+
+
+def test_offsets_of_a_topic_that_was_made_anew_are_no_others(tmp_path):
+    generations = Generations(tmp_path, "calls")
+    committed(generations.begin_anew({0: 5}, "id-1").folder, 1000)
+    generations.new({0: 0}, "id-2")  # and the driver was killed before the older one was gone
+    assert generations.position("calls") == Position({0: 0}, "id-2")
+
+
+def test_a_generation_of_an_older_release_does_not_know_its_topic_and_counts(tmp_path):
+    generations = Generations(tmp_path, "calls")
+    committed(generations.begin_anew({0: 5}, "").folder, 100)
+    generations.new({0: 150}, "id-1")
+    assert generations.position("calls") == Position({0: 100}, "id-1")
