@@ -55,8 +55,8 @@ def main(platform: Platform) -> None:
 
 
 def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsRead, services: bool) -> Plan | None:
-    """Returns the plan to begin anew with, after a query failed or when the first baseline is there; None when a stop is asked
-    for. Raises JobError when beginning anew does not help, or the topic was made anew."""
+    """Watches the queries. Returns the plan for a new start after a query has failed, or when the first baseline is there;
+    None when a stop was requested. Raises JobError if a new start does not help, or if the topic was deleted and made anew."""
     looked, unknown = time.monotonic(), 0.0 if services else math.inf  # with services left out, no lag can be measured
     while not driver.wait(HANDOVER_SECONDS if handover.next else WATCH_SECONDS):
         if failed := handover.look(driver.health.get("lag_seconds", unknown)):

@@ -14,7 +14,7 @@ from bench.chaos.verify import Findings
 from contracts import avro
 
 HEADER = 5  # bytes before an Avro value
-NEW_YORK, UTC, EPOCH = ZoneInfo("America/New_York"), dt.UTC, dt.datetime(1970, 1, 1)
+NEW_YORK, EPOCH = ZoneInfo("America/New_York"), dt.datetime(1970, 1, 1)
 WINDOW = 600_000  # milliseconds of a metric's summary
 LARGEST_INT = 2**31 - 1
 Read = Callable[[str], Iterable[Message]]  # all records of a topic
@@ -34,7 +34,7 @@ def _plain(schema):
 
 
 def branches(good: Iterable[Message], read: Read, findings: Findings) -> int:
-    """Each ride is in the topic of its amount, by its name; how many rides there are."""
+    """How many rides there are. Each must be in the topic of its amount, by its name."""
     wanted: dict[str, dict[bytes, dict]] = {"rides.low-amount": {}, "rides.high-amount": {}}
     for row in rows("taxi_ride", good):
         wanted["rides.low-amount" if row["total_amount"] < 40 else "rides.high-amount"][_name(row)] = row
@@ -52,7 +52,7 @@ def _name(row: dict) -> bytes:
 
 
 def fares(good: Iterable[Message], read: Read, findings: Findings) -> int:
-    """Each ride is booked once, no more and no less; how many bookings there are."""
+    """How many bookings there are. Each ride must be booked exactly once."""
     right = Counter(
         (row["VendorID"], _instant(row["tpep_dropoff_datetime"]), row["total_amount"]) for row in rows("taxi_ride", good)
     )
@@ -68,7 +68,7 @@ def _instant(wall: int) -> int:
 
 
 def summaries(good: Iterable[Message], read: Read, findings: Findings) -> int:
-    """Each measurement is in its summary, or came late for it, which may be told more than once; how many summaries there are."""
+    """How many summaries there are. Each measurement must be in its summary or, once or more often, in the topic of late ones."""
     right: dict[tuple[str, int], list[float]] = defaultdict(list)
     messages = list(good)
     for each, row in zip(messages, rows("metric_event", messages), strict=True):
@@ -92,7 +92,7 @@ def summaries(good: Iterable[Message], read: Read, findings: Findings) -> int:
 
 
 def converted(good: Iterable[Message], read: Read, findings: Findings) -> int:
-    """Each meter reading is there as version 1, unless its count is too large for that; how many there are."""
+    """How many converted readings there are. Each reading must be there as version 1, unless its count is too large for that."""
     right = {
         (row["Meter"], row["At"], row["Zone"], row["WattHours"])
         for row in rows("meter_reading", good)

@@ -156,10 +156,16 @@ def meters(seed: int, id_of: Id) -> Rows:
     return Rows(seed, "meter-readings", "meter_reading", id_of, make)
 
 
-TOPICS = {"rides": rides, "fares": rides, "metrics": metrics, "migrations": meters}  # by application
+# By application: the topic that it reads, and what draws records for it.
+TOPICS = {
+    "rides": ("rides", rides),
+    "fares": ("rides", rides),
+    "metrics": ("metrics", metrics),
+    "migrations": ("meter-readings", meters),
+}
 
 
 def topics(seed: int, application: str, id_of: Id) -> Iterator[tuple[str, Callable[[int], Sequence[Draft]]]]:
     """As in `others`."""
-    name = {"rides": "rides", "fares": "rides", "metrics": "metrics", "migrations": "meter-readings"}[application]
-    yield name, TOPICS[application](seed, id_of).drafts
+    name, made = TOPICS[application]
+    yield name, made(seed, id_of).drafts
