@@ -10,7 +10,7 @@ from stack.instance import JARS, Instance
 from stack.parts import kafka, lifecycle, registry
 from tests.jvm import BRIEF
 
-pytest_plugins = ["tests.support.tiers", "tests.support.seed", "tests.support.failures"]
+pytest_plugins = ["tests.support.tiers", "tests.support.seed", "tests.support.failures", "tests.support.jvm_connection"]
 
 # No deadline: the first call may load time zones or start a JVM. `make test-all` asks for the thorough one.
 UNHURRIED = {"deadline": None, "suppress_health_check": list(hypothesis.HealthCheck), "print_blob": True}

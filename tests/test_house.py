@@ -43,7 +43,20 @@ INSIDE_STACK = {
     "commands": {"errors", "instance", "install", "deploy", "parts", "backtest", "main_job"},
 }
 FORMULAS_MAY_IMPORT = (
-    *("datetime", "collections.abc", "dataclasses", "typing", "numpy", "pandas", "pyarrow", "pyspark.sql"),
+    *(
+        "datetime",
+        "json",
+        "re",
+        "collections.abc",
+        "dataclasses",
+        "functools",
+        "typing",
+        "numpy",
+        "pandas",
+        "pyarrow",
+        "pyspark.sql",
+    ),
+    "holidays",
     "jobs.transforms",
 )
 
@@ -82,7 +95,9 @@ def test_other_rooms_use_the_formulas_without_spark_alone(room):
 def test_formulas_that_others_use_need_arrays_alone():
     for file in files("jobs", "transforms", "detector"):
         for name in imports(file):
-            assert name.startswith(("typing", "dataclasses", "numpy", *OF_JOBS)), f"{file.name} imports {name}"
+            assert name.startswith(("typing", "collections.abc", "dataclasses", "datetime", "functools", "numpy", *OF_JOBS)), (
+                f"{file.name} imports {name}"
+            )
 
 
 @pytest.mark.parametrize("room", WITHOUT)

@@ -91,7 +91,7 @@ def test_a_typed_page_is_a_unit_but_for_those_that_share_a_stack_or_a_topic():
     def of(page: str) -> str:
         return tiers.unit(f"tests/docs/test_pages.py::test_one_sees_what_the_page_shows[{page}]")
 
-    assert of("metrics.md") == "tests/docs/test_pages.py[metrics.md]"
+    assert of("events.md") == "tests/docs/test_pages.py[events.md]"
     assert of("queries.md") == of("rides.md")
     assert of(tiers.PAGE) == tiers.unit("tests/end_to_end/test_main_path.py::test_a")
     assert tiers.unit("tests/docs/test_pages.py::test_pages_are_typed") == "tests/docs/test_pages.py"

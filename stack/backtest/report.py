@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from jobs.transforms.detector.reasons import reason
 from stack.backtest.bars import weekly_bars
-from stack.backtest.incidents import Incident, reason
+from stack.backtest.incidents import Incident
 from stack.backtest.labels import Judgement, Label
 from stack.backtest.result import Backtest
 from stack.instance import ROOT

@@ -8,10 +8,12 @@ import numpy as np
 
 from jobs.transforms.detector.alarms import THRESHOLD
 from jobs.transforms.detector.detector import Score
-from stack.backtest.incidents import Incident, incident_ids, incidents_of, reason
+from jobs.transforms.detector.incidents import NO_INCIDENT
+from jobs.transforms.detector.reasons import reason
+from stack.backtest.incidents import Incident, incident_ids, incidents_of
 from stack.backtest.plain import last_four_average, plain_anomalies
 from stack.backtest.rows import Rows
-from stack.backtest.walk import on_holiday, steps_of, walked
+from stack.backtest.walk import judged, on_holiday
 
 DAY_MS = 86_400_000
 WEEK_MS = 7 * DAY_MS
@@ -20,18 +22,20 @@ HALVINGS = 12  # of the span of thresholds, until the wanted load is met
 
 @dataclass(frozen=True)
 class Backtest:
-    """interval: seconds. country: of the holidays, or none. counted_from: epoch milliseconds from which alarms are counted."""
+    """interval: seconds. country: of the holidays, or none. onsets: of the incident of each row, epoch milliseconds or
+    NO_INCIDENT. counted_from: epoch milliseconds from which alarms are counted."""
 
     rows: Rows
     interval: int
     country: str | None
     threshold: float
     score: Score
+    onsets: np.ndarray
     counted_from: int
 
     @cached_property
     def ids(self) -> list[str]:
-        return incident_ids(self.rows, self.score)
+        return incident_ids(self.rows, self.onsets)
 
     @cached_property
     def incidents(self) -> list[Incident]:
@@ -82,9 +86,9 @@ class Backtest:
 
 def backtest(rows: Rows, interval: int, country: str | None, warmup: int, threshold: float = THRESHOLD) -> Backtest:
     """Walks the rows. warmup: seconds from the first row that are scored but not counted; at most half of the capture."""
-    score = walked(rows, steps_of(rows, interval), interval, country, threshold)
+    score, onsets = judged(rows, interval, country, threshold)
     first, last = int(rows.instants.min()), int(rows.instants.max())
-    return Backtest(rows, interval, country, threshold, score, first + min(warmup * 1000, (last - first) // 2))
+    return Backtest(rows, interval, country, threshold, score, onsets, first + min(warmup * 1000, (last - first) // 2))
 
 
 def write(result: Backtest, path: Path, explain: bool) -> None:
@@ -97,7 +101,7 @@ def write(result: Backtest, path: Path, explain: bool) -> None:
         map(_number, score.expected.tolist()),
         map(_number, pct.tolist()),
         (f"{each:.4f}" for each in score.score.tolist()),
-        ("true" if each else "false" for each in np.isfinite(score.incident).tolist()),
+        ("true" if each else "false" for each in (result.onsets != NO_INCIDENT).tolist()),
         map(_quoted, result.ids),
     ]
     if explain:

@@ -56,6 +56,7 @@ def test_a_correction_replaces_and_a_late_reading_lands_in_its_own_date(spark, r
     assert kept(spark, live_platform, feed) == [("www", late, 1, dt.date(2025, 10, 16)), ("www", NOON, 9, dt.date(2026, 11, 20))]
 
 
+@pytest.mark.full
 def test_a_correction_in_another_partition_replaces_by_the_brokers_time(spark, run_job, live_platform, broker, feed):
     topics.deploy(broker.kafka, [each if each.name != feed.topic else replace(each, partitions=2) for each in feed.topics])
     produce(broker, feed, ("other", NOON, 1), ("other", NOON, 2), ("www", NOON, 7), partition=0)
@@ -86,6 +87,7 @@ def test_a_table_of_a_release_without_the_brokers_time_goes_on(spark, run_job, l
     assert tables.candidate(live_platform, feed).version() == 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("change", "differs"),
     [

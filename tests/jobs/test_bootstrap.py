@@ -39,6 +39,7 @@ def kept(spark, platform, feed: Feed = ROADS) -> list[tuple]:
     return [(row.ServiceName, str(row.Timestamp), row.Value, row.KafkaOffset, str(row.Date)) for row in rows]
 
 
+@pytest.mark.full
 def test_times_names_and_values_as_people_write_them(spark, load, lake_platform, tmp_path, capsys):
     path = table(
         tmp_path / "a[1] {b}",
@@ -114,6 +115,7 @@ def test_the_repeated_hour_is_read_as_a_replay_reads_it(spark, load, lake_platfo
     assert {tuple(row.values()) for row in replayed} == {(service, utc(time), value) for service, time, value in found}
 
 
+@pytest.mark.full
 def test_numbers_are_times_of_the_unit_that_is_given(spark, load, lake_platform, tmp_path):
     path = table(tmp_path, "I-94,1714539600000,0", "I-94,1714541400000,1", name="cars.csv.gz")
     load(path, "--time-unit", "ms")
@@ -123,6 +125,7 @@ def test_numbers_are_times_of_the_unit_that_is_given(spark, load, lake_platform,
     ]
 
 
+@pytest.mark.full
 def test_parquet_times_without_a_zone_are_the_wall_clocks_and_columns_have_any_name(spark, load, lake_platform, tmp_path):
     wall = pa.array([dt.datetime(2024, 5, 1, 22), dt.datetime(2024, 11, 3, 1)], pa.timestamp("us"))
     rows = pa.table({"the `road`": [94, 35], "x.time": wall, "x": [{"time": 1}, None], "`": pa.array([1.0, 2.0])})

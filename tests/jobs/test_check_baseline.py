@@ -160,6 +160,7 @@ def test_a_corrupt_candidate_is_refused_and_the_baseline_in_force_stays(spark, r
     assert "road-traffic" in (Path(results[0].DocsPath) / "index.html").read_text()
 
 
+@pytest.mark.full
 def test_a_verdict_on_another_baseline_than_the_one_in_force_promotes_nothing(run_job, lake_platform, checked):
     """Two runs at once: what the slower one's gate compared with is no longer in force."""
     shutil.copytree(checked, lake_platform.lake)

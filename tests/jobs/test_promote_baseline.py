@@ -25,6 +25,7 @@ def test_a_promotion_writes_what_changed_and_is_the_candidate_row_for_row(spark,
     assert rows_of(spark, lake_platform, tables.baseline) == rows_of(spark, lake_platform)
 
 
+@pytest.mark.full
 def test_a_refused_candidate_can_be_approved_by_a_person_with_a_reason(spark, run_job, lake_platform, after_n1):
     arrive(spark, lake_platform, readings(AS_OF, value=5000))
     build(run_job, lake_platform, "n2", AS_OF + dt.timedelta(days=1))
@@ -43,6 +44,7 @@ def test_a_refused_candidate_can_be_approved_by_a_person_with_a_reason(spark, ru
     assert rows_of(spark, lake_platform, tables.baseline) == rows_of(spark, lake_platform)
 
 
+@pytest.mark.full
 def test_a_verdict_on_an_earlier_candidate_of_the_run_promotes_nothing(run_job, lake_platform, after_n1):
     """The run was cleared and built again, and the gate has not judged that yet."""
     build(run_job, lake_platform, "n2", AS_OF)
@@ -82,6 +84,7 @@ def test_a_promotion_over_what_was_written_past_the_jobs_leaves_nothing_of_it(sp
     assert rows_of(spark, lake_platform, tables.baseline) == rows_of(spark, lake_platform)
 
 
+@pytest.mark.full
 def test_a_promotion_after_upkeep_is_one_against_the_version_in_force(spark, run_job, lake_platform, after_n1):
     build(run_job, lake_platform, "n2", AS_OF)
     run_job(check_baseline, lake_platform, "--feed", FEED.name, "--run-id", "n2")

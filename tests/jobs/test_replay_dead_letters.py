@@ -62,6 +62,7 @@ def test_what_can_be_read_now_goes_back_once_and_the_rest_stays(spark, run_job, 
     assert kept(spark, live_platform, feed) == [("www", NOON, 7, FRIDAY)]
 
 
+@pytest.mark.full
 def test_a_replay_can_be_narrowed_by_reason_and_by_date(run_job, live_platform, broker, feed, reading, capsys):
     letters(broker, feed, (b"www", reading, "unknown schema id 1", 5), (b"login", reading, "unknown schema id 2", 6))
     options = ["--run-id", "run-1", "--topic", feed.topic, "--send"]
@@ -73,6 +74,7 @@ def test_a_replay_can_be_narrowed_by_reason_and_by_date(run_job, live_platform, 
     assert [key for key, _, _ in replayed(broker, feed)] == [b"login"]
 
 
+@pytest.mark.full
 def test_a_letter_of_a_topic_that_was_this_feeds_before_is_not_sent(run_job, live_platform, broker, feed, reading):
     other = feed.model_copy(update={"name": "someone-else"})
     producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
@@ -84,6 +86,7 @@ def test_a_letter_of_a_topic_that_was_this_feeds_before_is_not_sent(run_job, liv
     assert tables.dead_letter_replays(live_platform).version() == -1
 
 
+@pytest.mark.full
 def test_a_record_that_is_too_large_for_its_letter_is_read_from_its_topic_again(
     run_job, live_platform, broker, feed, monkeypatch, capsys
 ):
@@ -105,6 +108,7 @@ def test_a_record_that_is_too_large_for_its_letter_is_read_from_its_topic_again(
     assert replayed(broker, feed) == [(name, long.value(), f"{feed.topic}-{long.partition()}-{long.offset()}".encode())]
 
 
+@pytest.mark.full
 def test_a_large_record_that_its_topic_lost_is_not_sent(run_job, live_platform, broker, feed, capsys):
     produce(broker, feed, ("www", NOON, 8))
     (other,) = consume(broker.kafka, feed.topic)
@@ -140,6 +144,7 @@ def test_a_letter_does_not_replace_what_has_come_since(run_job, live_platform, b
     assert sorted(replayed(broker, feed)) == sorted(again)
 
 
+@pytest.mark.full
 def test_a_letter_does_not_replace_a_newer_row_of_a_table(run_job, live_platform, broker, feed, monkeypatch, capsys):
     table = {"topic": feed.topic, "record": feed.record, "key": {"column": "Service"}, "as": "table"}
     out = {"topic": "out", "record": feed.record, "key": "Service"}
@@ -160,6 +165,7 @@ def test_without_dead_letters_there_is_nothing_to_do(run_job, live_platform, bro
     assert capsys.readouterr().out == f"{feed.dead_letter_topic}: no dead letters\n"
 
 
+@pytest.mark.full
 def test_a_letter_of_a_queries_topic_is_judged_as_the_queries_judge_it(run_job, live_platform, broker, feed, monkeypatch, capsys):
     """The topic of a feed and of two queries, one of which has become less strict."""
     base = {"topic": feed.topic, "record": feed.record, "key": {"column": "Service"}}

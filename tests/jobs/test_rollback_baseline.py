@@ -47,6 +47,7 @@ def test_upkeep_hides_neither_the_version_in_force_nor_those_to_roll_back_to(spa
     assert rows_of(spark, lake_platform, tables.baseline) == first
 
 
+@pytest.mark.full
 def test_what_was_written_past_the_jobs_can_be_rolled_back(spark, run_job, lake_platform, after_n1):
     promoted = rows_of(spark, lake_platform, tables.baseline)
     spark.sql(f"DELETE FROM delta.`{tables.baseline(lake_platform, FEED).path}` WHERE DayType = 3")

@@ -125,6 +125,7 @@ def test_both_queries_read_the_sample_and_go_on_after_a_restart_without_loss_or_
     assert application.told("rides-by-amount")["late_rows"] == 0
 
 
+@pytest.mark.full
 def test_a_topic_that_was_made_anew_stops_its_query_until_a_person_says_so(application, run_job, monkeypatch, capsys):
     application.declare("rides-per-vendor-minute")
     rides, name, skip = sample(), application.name, ("--application", application.name, "--run-id", "skip-1")
@@ -154,6 +155,7 @@ def cents(*minutes: tuple[int, int, int]) -> dict[tuple, tuple]:
     return {(1, noon + dt.timedelta(minutes=minute)): (rides, amount) for minute, rides, amount in minutes}
 
 
+@pytest.mark.full
 def test_a_late_ride_changes_its_window_within_the_lateness_and_is_counted_beyond_it(application):
     application.declare("rides-per-vendor-minute")
     name = "rides-per-vendor-minute"

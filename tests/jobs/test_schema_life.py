@@ -107,6 +107,7 @@ def converter(live_platform, broker, run_job, monkeypatch, own_signals):
     return made
 
 
+@pytest.mark.full
 def test_a_converter_serves_old_consumers_while_old_and_new_producers_write(converter, broker, consumers):
     old_producer, new_producer = (Meters(broker, converter.topic, schema) for schema in (V1, V2))
     old_producer.send(first("m-1", 10, "east"))

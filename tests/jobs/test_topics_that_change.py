@@ -98,6 +98,7 @@ def calls(broker, live_platform, feed, run_job, spark, monkeypatch, own_signals)
     return Feed(broker, live_platform, one, run_job, spark)
 
 
+@pytest.mark.full
 def test_records_that_expired_before_they_were_read_stop_scoring_until_a_person_skips_them(calls, capsys):
     calls.score(lambda: (calls.send(0, 1), calls.until_scored(0, 1)()))
     calls.send(2, 3, 4)

@@ -180,6 +180,7 @@ def test_a_record_deleted_from_the_topic_is_forgotten(topics, serving):
     assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]] == [6]
 
 
+@pytest.mark.full
 def test_topics_that_come_later_are_found_from_their_first_record(broker, feed, serving):
     until("both topics are missed", lambda: len(serving.state.live.status.missing_topics) == 2)
     remedy = httpx.get(f"{serving.url}/health").json()["remedies"][0]
@@ -204,6 +205,7 @@ def test_a_topic_made_anew_starts_over(topics, serving):
     assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]][-3:] == [19, 77, 78]
 
 
+@pytest.mark.full
 def test_a_feed_is_taken_up_when_it_is_declared_and_let_go_when_it_is_not(topics, serving, broker, feed, declared, monkeypatch):
     monkeypatch.setattr(live_consumer, "DISCOVER_SECONDS", 0.2)
     topics.send("scored", [world.scored("a", at(0), 5)])

@@ -119,6 +119,7 @@ def briefly(told: list[tuple[str, str, dict | None]]) -> dict[tuple[str, str], t
     return {(topic, key): value and (value["Name"], value["TotalAmount"]) for topic, key, value in told}
 
 
+@pytest.mark.full
 def test_a_change_on_either_side_of_two_tables_tells_the_joined_row_anew(spark, tmp_path):
     live = Live(spark, tmp_path, declared("vendors-dearest"))
     assert briefly(live.came(dearest=[dearest(1, 10.0)], vendors=[vendor(2, "B")])) == {(LEFT, "1"): (None, 10.0)}
@@ -143,6 +144,7 @@ def test_a_change_on_either_side_of_two_tables_tells_the_joined_row_anew(spark, 
     live.stop()
 
 
+@pytest.mark.full
 def test_two_tables_end_as_their_last_rows_do_whatever_came_before(spark, tmp_path):
     random_, live = random.Random(5), Live(spark, tmp_path, declared("vendors-dearest"))
     told, amounts, names = [], {}, {}

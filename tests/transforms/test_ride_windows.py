@@ -32,6 +32,7 @@ def test_the_last_rides_do_not_depend_on_the_batches_in_which_they_come(batches)
     assert tester.peekListState("last", 1) == list(window)
 
 
+@pytest.mark.full
 def test_with_each_ride_of_the_sample_the_vendors_last_ones(spark, tmp_path):
     live = Live(spark, tmp_path, load_queries()["rides-last"])
     told = live.came(rides=RIDES[:100]) + live.came(rides=RIDES[100:])
@@ -42,6 +43,7 @@ def test_with_each_ride_of_the_sample_the_vendors_last_ones(spark, tmp_path):
             assert [as_counted(row) for _, key, row in written if key == str(vendor)] == [e for e in expected if e[0] == vendor]
 
 
+@pytest.mark.full
 def test_the_dearest_ride_of_each_vendor_is_the_first_of_equals(spark, tmp_path):
     live = Live(spark, tmp_path, load_queries()["rides-dearest"])
     again = [ride | {"PULocationID": 999} for ride in RIDES]  # as dear, and later

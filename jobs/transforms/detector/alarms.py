@@ -17,48 +17,39 @@ HIGHER = 1.1  # times the score that the service rests from: this is news
 FALLEN = 0.05  # of its score is left to what follows
 HIGH = 2.0  # score that counts against the next ones:
 BUDGET_DAYS, BUDGET = 7.0, 0.1  # each of the last days makes them a tenth smaller, for a while
-STILL = 2.0  # scales: within them a reading is back to normal
-GAP = 3  # normal readings, one after the other, that end an incident
 
 
 class Alarms(NamedTuple):
     """One entry per service. at, score: epoch seconds and height of the score that it rests from, -inf and 0 before the first.
-    load: high scores of the last days, faded. opened: epoch seconds of the onset of the open incident, NaN if none is open.
-    normal: readings within STILL since the last beyond."""
+    load: high scores of the last days, faded."""
 
     at: Floats
     score: Floats
     load: Floats
-    opened: Floats
-    normal: Floats
 
 
 class Evidence(NamedTuple):
-    """One entry per service. size: the error of the reading in scales, both tails alike; it says nothing of who is `stuck`.
-    counts: whose values are counts."""
+    """One entry per service. stuck: whose value repeats itself. counts: whose values are counts."""
 
     score: Floats
-    size: Floats
     stuck: Bools
     counts: Bools
 
 
 class Raised(NamedTuple):
-    """One entry per service. score: what is reported. alarm: an alarm is raised now. incident: onset (epoch seconds) of the open
-    incident to which the reading belongs, NaN if it belongs to none."""
+    """One entry per service. score: what is reported. alarm: an alarm is raised now."""
 
     score: Floats
     alarm: Bools
-    incident: Floats
 
 
 def new_alarms(services: int) -> Alarms:
     zeros = np.zeros(services)
-    return Alarms(np.full(services, -np.inf), zeros, zeros.copy(), np.full(services, np.nan), zeros.copy())
+    return Alarms(np.full(services, -np.inf), zeros, zeros.copy())
 
 
 def raised(
-    alarms: Alarms, evidence: Evidence, present: Bools, time: Any, pace: Pace, threshold: float = THRESHOLD
+    alarms: Alarms, evidence: Evidence, present: Bools, time: Any, pace: Pace, threshold: float | Floats = THRESHOLD
 ) -> tuple[Alarms, Raised]:
     """(alarms after this evidence, what it raises). time: epoch seconds, one for all services or one each."""
     lowered = evidence.score / (1 + BUDGET * alarms.load)
@@ -66,10 +57,5 @@ def raised(
     stands = present & (rested | evidence.stuck | (lowered > HIGHER * alarms.score))
     reported = np.where(stands, lowered, FALLEN * lowered)
     alarm = present & (reported >= threshold)
-    off = alarm | evidence.stuck | (evidence.size >= STILL)
-    normal = np.where(present, np.where(off, 0, alarms.normal + 1), alarms.normal)
-    opened = np.where(normal < GAP, alarms.opened, np.nan)
-    opened = np.where(alarm & np.isnan(opened), time, opened)
     load = np.where(present, alarms.load * (1 - pace.rate(BUDGET_DAYS)) + (reported >= HIGH), alarms.load)
-    after = Alarms(np.where(stands, time, alarms.at), np.where(stands, lowered, alarms.score), load, opened, normal)
-    return after, Raised(reported, alarm, np.where(present & off, opened, np.nan))
+    return Alarms(np.where(stands, time, alarms.at), np.where(stands, lowered, alarms.score), load), Raised(reported, alarm)

@@ -31,8 +31,7 @@ class Score(NamedTuple):
     """One entry per service. Without a reading: score 0, False and NaN, but for expected, low and high.
 
     expected, low, high: in the unit of the readings; NaN before a service's second reading.
-    score: for one common threshold. alarm: an incident begins, or becomes much larger.
-    incident: onset (epoch seconds) of the open incident that the reading belongs to, else NaN.
+    score: for one common threshold. alarm: it reaches the threshold.
     shifted: the level has changed for good.
 
     And why. season: a number into seasons.NAMES. size: the error of the reading in scales. Of `seen` past readings, `beyond`
@@ -44,7 +43,6 @@ class Score(NamedTuple):
     high: Floats
     score: Floats
     alarm: Bools
-    incident: Floats
     shifted: Bools
     season: Ints
     size: Floats
@@ -66,13 +64,18 @@ def new_state(services: int, pace: Pace) -> State:
     )
 
 
-def step(state: State, values: Floats, moment: Moment, pace: Pace, threshold: float = alarming.THRESHOLD) -> tuple[State, Score]:
-    """Judges one reading of each service, NaN where it has none; the state that was given stays as it is."""
+def step(
+    state: State, values: Floats, moment: Moment, pace: Pace, threshold: float | Floats = alarming.THRESHOLD
+) -> tuple[State, Score]:
+    """Judges one reading of each service, NaN where it has none; the state that was given stays as it is.
+
+    threshold: the score of an alarm, of all services or one entry each.
+    """
     return advance(_copied(state), values, moment, pace, threshold)
 
 
 def advance(
-    state: State, values: Floats, moment: Moment, pace: Pace, threshold: float = alarming.THRESHOLD
+    state: State, values: Floats, moment: Moment, pace: Pace, threshold: float | Floats = alarming.THRESHOLD
 ) -> tuple[State, Score]:
     """As `step`, but the state that was given is used up: its tables go over to the new one. For walks through long histories."""
     present = np.isfinite(values)
@@ -99,7 +102,7 @@ def advance(
     side, moved = shift.leaned(state.side, errors, sizes, known.seen > pace.per_day, present, pace)
     raw = np.where(is_stuck, np.maximum(verdict.score, stuck.SCORE), verdict.score)
     counts = scale.counts(state.scale, kind, known.seen)
-    evidence = alarming.Evidence(raw, np.abs(sizes), is_stuck, counts)
+    evidence = alarming.Evidence(raw, is_stuck, counts)
     alarms, found = alarming.raised(state.alarms, evidence, present, moment.time, pace, threshold)
 
     lesson = scale.clipped(errors, usual, known.seen)
@@ -119,7 +122,7 @@ def advance(
     low, middle, high = (np.where(old, kinds.outward(kind, best + scales * usual), np.nan) for scales in (-BAND, 0, BAND))
     why = season, np.where(present & old, sizes, np.nan), verdict.beyond, verdict.seen, is_stuck
     score = np.where(present, found.score, 0.0)
-    return new, Score(middle, low, high, score, found.alarm, found.incident, moved != 0, *why)
+    return new, Score(middle, low, high, score, found.alarm, moved != 0, *why)
 
 
 def _without_root(state: State, who: Bools) -> State:

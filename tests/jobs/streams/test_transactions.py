@@ -83,6 +83,7 @@ def test_a_batch_is_written_once_by_whoever_repeats_it_and_again_by_a_new_checkp
     assert written.values() == ["a", "a", "b", "b", "c"]
 
 
+@pytest.mark.full
 def test_state_takes_part_in_a_batch_that_is_not_written_again(written, spark):
     written.writer().write(written.records("a", "b"), written.plan(0, end=2))
     computed = spark.sparkContext.accumulator(0)
@@ -91,6 +92,7 @@ def test_state_takes_part_in_a_batch_that_is_not_written_again(written, spark):
     assert (computed.value, written.values()) == (2, ["a", "b"])
 
 
+@pytest.mark.full
 def test_records_are_as_sparks_kafka_sink_writes_them(written, live_platform):
     names = [f"key-{number}" for number in range(40)]
     batch = written.records(*names, headers=[("reason", bytearray(b"\x00\xff")), ("none", None)])
@@ -107,6 +109,7 @@ def test_records_are_as_sparks_kafka_sink_writes_them(written, live_platform):
     assert len({partition for _, _, partition, _ in ours}) == 4
 
 
+@pytest.mark.full
 def test_of_a_batch_that_fails_nothing_is_seen_and_it_can_be_repeated(written):
     writer = written.writer()
     wrong = F.when(F.col("key") == b"c", F.raise_error(F.lit("thirteen"))).otherwise(F.col("value"))
@@ -143,6 +146,7 @@ def test_a_driver_that_was_taken_for_dead_can_not_begin_again_either(written):
     assert written.values() == ["a"]
 
 
+@pytest.mark.full
 def test_a_checkpoint_that_is_older_than_the_output_is_refused(written):
     """Restored from a copy, say: Spark plans batches of the same numbers anew, and nobody knows which of it is written."""
     for batch in range(3):
@@ -154,6 +158,7 @@ def test_a_checkpoint_that_is_older_than_the_output_is_refused(written):
     assert written.values() == ["0", "1", "2"]
 
 
+@pytest.mark.full
 def test_a_note_behind_anothers_open_transaction_is_waited_for(written, broker, live_platform):
     other = Producer({"bootstrap.servers": broker.kafka, "transactional.id": f"other-{written.topic}", "log_level": 0})
     other.init_transactions(30)

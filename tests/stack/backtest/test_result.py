@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from stack.backtest.incidents import reason
+from jobs.transforms.detector.reasons import reason
 from stack.backtest.result import Backtest, backtest, write
 from tests.stack.backtest.captures import MONDAY, rows_of
 from tests.transforms.detector.walks import days

@@ -1,0 +1,215 @@
+"""From scores to incidents: readings of one service that deviate together are opened, updated and closed as one incident.
+
+A pure fold over readings in the order of time. Each event follows from the readings up to it, so it does not matter into how many
+pieces the readings are cut: a backtest, a night and a stream come to the same events.
+"""
+
+import datetime as dt
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from jobs.transforms.detector import alarms
+from jobs.transforms.detector.detector import Score
+from jobs.transforms.detector.moments import Bools, Floats, Ints
+from jobs.transforms.detector.reasons import reason
+from jobs.transforms.detector.walk import Readings
+
+USUAL = 2.0  # scales: a smaller error is usual, whatever else a rule asks for
+GAP = 3  # usual readings, one after the other, that close an incident
+GROWN = 1.25  # times the largest error so far: this is worth an update
+NO_INCIDENT = -1  # onset of a reading that belongs to none
+
+
+class Rules(NamedTuple):
+    """What makes a reading unusual and opens an incident: one entry per service; NaN switches a condition off.
+
+    score: of the first reading, at least. percent: abs(100 * value / expected - 100) is greater. spread: the error in scales, at
+    least. minimum: of value or expected, at least one is as high. needed: so many of the first `within` readings are unusual.
+    """
+
+    score: Floats
+    percent: Floats
+    spread: Floats
+    minimum: Floats
+    needed: Ints
+    within: Ints
+
+
+def default_rules(services: int) -> Rules:
+    """The score alone."""
+    off, one = np.full(services, np.nan), np.ones(services, np.int64)
+    return Rules(np.full(services, alarms.THRESHOLD), off, np.full(services, USUAL), off.copy(), one, one.copy())
+
+
+@dataclass(frozen=True)
+class Incident:
+    """What is known of an incident.
+
+    onset, last, peak_at: epoch milliseconds of its first, its newest and its most unusual reading. readings: how many were
+    unusual. actual, expected, area: their sums of value, of what was expected, and of the absolute difference. size: the largest
+    error, in scales. passed: readings from the onset on. usual: those since the last unusual one. reported: the largest error
+    when the last event was emitted; 0 while the incident waits for more unusual readings.
+    """
+
+    service: str
+    onset: int
+    last: int
+    readings: int
+    actual: float
+    expected: float
+    area: float
+    peak_at: int
+    peak: float
+    peak_expected: float
+    size: float
+    score: float
+    cause: str
+    shifted: bool
+    passed: int
+    usual: int
+    reported: float
+
+    @property
+    def id(self) -> str:
+        """Its service and its onset in UTC, e.g. www@1998-06-10T17:30:00Z."""
+        return incident_id(self.service, self.onset)
+
+    @property
+    def direction(self) -> Literal["high", "low"]:
+        return "high" if self.actual >= self.expected else "low"
+
+
+class Event(NamedTuple):
+    """Something to tell of an incident. at: epoch milliseconds of the reading that made it so."""
+
+    state: Literal["opened", "updated", "closed"]
+    at: int
+    incident: Incident
+
+
+def incident_id(service: str, onset: int) -> str:
+    """onset: epoch milliseconds."""
+    return f"{service}@{dt.datetime.fromtimestamp(onset / 1000, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def unusual(readings: Readings, score: Score, rules: Rules) -> Bools:
+    """Which readings a rule takes for unusual, scores aside. A stuck value always is; a service's first reading never."""
+    of = readings.service
+    value, expected, size = readings.value, score.expected, np.abs(score.size)
+
+    def holds(limit: Floats, reached: Bools) -> Bools:
+        return np.isnan(limit[of]) | reached
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        percent = np.abs(100 * value / expected - 100)
+    large = size >= np.where(np.isnan(rules.spread[of]), USUAL, rules.spread[of])
+    high = np.maximum(value, expected) >= rules.minimum[of]
+    off = large & holds(rules.percent, percent > rules.percent[of]) & holds(rules.minimum, high)
+    return np.isfinite(value) & (off | score.stuck)
+
+
+def followed(
+    open_: dict[str, Incident], names: list[str], readings: Readings, score: Score, rules: Rules
+) -> tuple[dict[str, Incident], list[Event], Ints]:
+    """(incidents that are open afterwards by service, events by time, onset of the incident of each reading or NO_INCIDENT).
+
+    open_: what this returned for the readings before. names: of the services, by number. score: of the readings, as given.
+    """
+    onsets, events, still_open = np.full(len(readings.value), NO_INCIDENT, np.int64), list[Event](), dict(open_)
+    off = unusual(readings, score, rules)
+    alarming = off & ~(score.score < rules.score[readings.service])  # NaN: a rule without a score
+    for rows in _by_service(readings):
+        number = int(readings.service[rows[0]])
+        service = _Service(
+            names[number], still_open.pop(names[number], None), int(rules.needed[number]), int(rules.within[number])
+        )
+        passed = 0  # of rows
+        for place in np.flatnonzero(off[rows]).tolist():
+            row = int(rows[place])
+            if service.open or alarming[row]:
+                service.pass_usual(readings.at[rows[passed:place]])
+                service.take(row, readings, score, bool(alarming[row]))
+                if service.open and service.open.reported:
+                    onsets[row] = service.open.onset
+            passed = place + 1
+        service.pass_usual(readings.at[rows[passed:]])
+        events += service.events
+        if service.open:
+            still_open[service.name] = service.open
+    return still_open, sorted(events, key=lambda event: event.at), onsets
+
+
+def _by_service(readings: Readings) -> list[Ints]:
+    """The numbers of the readings that have a value, for each service in the order of time."""
+    known = np.flatnonzero(np.isfinite(readings.value))
+    order = known[np.lexsort((known, readings.at[known], readings.service[known]))]
+    return [each for each in np.split(order, np.flatnonzero(np.diff(readings.service[order])) + 1) if len(each)]
+
+
+class _Service:
+    """The incident of one service, reading by reading."""
+
+    def __init__(self, name: str, open_: Incident | None, needed: int, within: int):
+        self.name, self.open, self._needed, self._within = name, open_, needed, within
+        self.events: list[Event] = []
+
+    def pass_usual(self, times: Ints) -> None:
+        """Usual readings at these times."""
+        if not self.open or not len(times):
+            return
+        many = min(len(times), GAP - self.open.usual)
+        self.open = replace(self.open, usual=self.open.usual + many, passed=self.open.passed + many)
+        if self.open.usual == GAP:
+            if self.open.reported:
+                self.events.append(Event("closed", int(times[many - 1]), self.open))
+            self.open = None
+
+    def take(self, row: int, readings: Readings, score: Score, alarming: bool) -> None:
+        """An unusual reading."""
+        if self.open and not self.open.reported and self.open.passed >= self._within:
+            self.open = None  # too few of its first readings were unusual
+        if not self.open and not alarming:
+            return
+        at, value = int(readings.at[row]), float(readings.value[row])
+        expected = float(score.expected[row]) if np.isfinite(score.expected[row]) else value
+        size = float(score.size[row]) if np.isfinite(score.size[row]) else 0.0
+        self.open = self._with(self.open or _begun(self.name, at), at, value, expected, size)
+        if score.score[row] > self.open.score or not self.open.cause:
+            self.open = replace(self.open, score=float(score.score[row]), cause=reason(score, row))
+        shifted = bool(score.shifted[row]) and not self.open.shifted
+        self.open = replace(self.open, shifted=self.open.shifted or shifted)
+        largest = max(abs(self.open.size), USUAL)
+        if not self.open.reported:
+            if self.open.readings >= self._needed:
+                self._report("opened", at, largest)
+        elif shifted or largest > GROWN * self.open.reported:
+            self._report("updated", at, largest)
+
+    def _report(self, state: Literal["opened", "updated"], at: int, largest: float) -> None:
+        assert self.open
+        self.open = replace(self.open, reported=largest)
+        self.events.append(Event(state, at, self.open))
+
+    @staticmethod
+    def _with(known: Incident, at: int, value: float, expected: float, size: float) -> Incident:
+        """The incident with one more unusual reading."""
+        more = replace(
+            known,
+            last=at,
+            readings=known.readings + 1,
+            actual=known.actual + value,
+            expected=known.expected + expected,
+            area=known.area + abs(value - expected),
+            passed=known.passed + 1,
+            usual=0,
+        )
+        if not known.readings or abs(size) > abs(known.size):
+            more = replace(more, peak_at=at, peak=value, peak_expected=expected, size=size)
+        return more
+
+
+def _begun(service: str, at: int) -> Incident:
+    """Without a reading yet."""
+    return Incident(service, at, at, 0, 0.0, 0.0, 0.0, at, 0.0, 0.0, 0.0, 0.0, "", False, 0, 0, 0.0)

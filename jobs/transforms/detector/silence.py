@@ -1,0 +1,72 @@
+"""Silence: a service whose readings stop is an incident, found by the clock of its feed.
+
+The clock is the start of the feed's newest reading. While none comes at all, the caller moves the clock on. What is emitted
+follows from the readings, not from the moment at which a batch looks: a night and a stream come to the same events.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from jobs.transforms.detector.incidents import incident_id
+from jobs.transforms.detector.moments import Ints
+from jobs.transforms.detector.walk import Readings
+
+KNOWN = 12  # readings from which a service is expected to go on: a new one is not
+
+
+@dataclass(frozen=True)
+class Heard:
+    """The newest reading of a service: at in epoch milliseconds, value; how many there were so far. silent: it was reported."""
+
+    at: int
+    value: float
+    readings: int
+    silent: bool = False
+
+
+class Silence(NamedTuple):
+    """state: of the incident. at: epoch milliseconds at which it was clear, or of the reading that ends it. onset: of the first
+    reading that is missing. last: the reading before it."""
+
+    state: Literal["opened", "closed"]
+    at: int
+    service: str
+    onset: int
+    last: Heard
+
+    @property
+    def id(self) -> str:
+        return incident_id(self.service, self.onset)
+
+
+def listened(
+    heard: dict[str, Heard], names: list[str], readings: Readings, clock: int, interval: int, patience: Ints
+) -> tuple[dict[str, Heard], list[Silence]]:
+    """(the newest reading of each service, what is to be emitted by time).
+
+    heard: what this returned before. names: of the services, by number. clock: epoch milliseconds, at least that of the newest
+    reading. interval: milliseconds. patience: of each service, so many intervals without a reading make a silence; 0 for never.
+    """
+    heard, events = dict(heard), list[Silence]()
+    limits = {name: int(limit) for name, limit in zip(names, patience.tolist(), strict=True)}
+
+    def noticed(name: str, now: int) -> None:
+        """The service's silence as it is at `now`, if it is one."""
+        last, limit = heard[name], limits.get(name, 0)
+        clear = last.at + (limit + 1) * interval
+        if limit and not last.silent and last.readings >= KNOWN and now >= clear:
+            heard[name] = replace(last, silent=True)
+            events.append(Silence("opened", clear, name, last.at + interval, last))
+
+    for row in np.lexsort((readings.at, readings.service)).tolist():
+        name, at, value = names[readings.service[row]], int(readings.at[row]), float(readings.value[row])
+        if last := heard.get(name):
+            noticed(name, at)
+            if heard[name].silent:
+                events.append(Silence("closed", at, name, last.at + interval, last))
+        heard[name] = Heard(at, value, last.readings + 1 if last else 1)
+    for name in list(heard):
+        noticed(name, clock)
+    return heard, sorted(events, key=lambda event: (event.at, event.service))

@@ -1,0 +1,158 @@
+"""From scores to incidents: opened once, updated when they grow, closed once, however the readings are cut."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobs.transforms.detector import incidents
+from jobs.transforms.detector.detector import Score, new_state
+from jobs.transforms.detector.incidents import Rules, default_rules, followed
+from jobs.transforms.detector.walk import Readings, walked
+from tests.transforms.detector.test_walk import of_table
+from tests.transforms.detector.walks import HALF_HOUR, days
+
+HOUR = 3_600_000
+
+
+def judged(scores, sizes, values=None, services=None, shifted=(), stuck=()) -> tuple[Readings, Score]:
+    """Readings of every hour of a service with such scores and sizes (in scales of 10 around 100)."""
+    many, zeros = len(scores), np.zeros(len(scores))
+    sizes = np.asarray(sizes, float)
+    values = 100 + 10 * sizes if values is None else np.asarray(values, float)
+    of = np.zeros(many, np.int64) if services is None else np.asarray(services)
+    at = np.array([int((of[:row] == of[row]).sum()) for row in range(many)], np.int64) * HOUR
+    flags = [np.isin(np.arange(many), rows) for rows in (shifted, stuck)]
+    score = np.asarray(scores, float)
+    why = np.full(many, 2), sizes, zeros, zeros + 50
+    return (
+        Readings(of, at, at, np.zeros(many, bool), values),
+        Score(zeros + 100, zeros + 70, zeros + 130, score, score >= 1.8, flags[0], *why, flags[1]),
+    )
+
+
+def rules(**changed) -> Rules:
+    return default_rules(1)._replace(**{name: np.array([value]) for name, value in changed.items()})
+
+
+def told(readings, score, rule=None):
+    """(state, hour) of each event of one service."""
+    _, events, _ = followed({}, ["www"], readings, score, rule or default_rules(1))
+    return [(event.state, event.at // HOUR) for event in events]
+
+
+def test_an_incident_is_opened_at_its_onset_and_closed_after_usual_readings():
+    readings, score = judged([0, 3, 0.1, 0.1, 0, 0, 0], [0, 5, 4, 3, 1, 1, 1])
+    open_, events, onsets = followed({}, ["www"], readings, score, default_rules(1))
+    assert [(event.state, event.at // HOUR) for event in events] == [("opened", 1), ("closed", 6)]
+    assert onsets.tolist() == [-1, HOUR, HOUR, HOUR, -1, -1, -1]
+    assert open_ == {}
+    whole = events[-1].incident
+    assert whole.id == "www@1970-01-01T01:00:00Z"
+    assert (whole.onset, whole.last, whole.readings) == (HOUR, 3 * HOUR, 3)
+    assert (whole.actual, whole.expected, whole.area) == (420, 300, 120)
+    assert (whole.peak_at, whole.peak, whole.peak_expected, whole.size) == (HOUR, 150, 100, 5)
+    assert (whole.score, whole.direction) == (3, "high")
+    assert whole.cause.startswith("5.0 scales above what this time of the week leads to expect; 0 of 50")
+
+
+def test_what_falls_is_low_and_its_area_counts_as_much():
+    readings, score = judged([3, 0, 0, 0], [-5, -4, 0, 0])
+    [whole] = followed({}, ["www"], readings, score, default_rules(1))[0].values()
+    assert (whole.direction, whole.area, whole.size) == ("low", 90, -5)
+
+
+def test_what_grows_or_shifts_is_updated_and_what_does_not_is_not():
+    assert told(*judged([3, 0, 0, 0, 0], [4, 4.5, 5.1, 6, 8])) == [("opened", 0), ("updated", 2), ("updated", 4)]
+    assert told(*judged([3, 0, 0], [4, 4, 4], shifted=[2])) == [("opened", 0), ("updated", 2)]
+
+
+def test_fewer_usual_readings_do_not_close_it():
+    assert told(*judged([3, 0, 0, 3, 0, 0], [5, 0, 0, 5, 0, 0])) == [("opened", 0)]
+
+
+def test_an_unusual_reading_without_a_score_opens_nothing():
+    assert told(*judged([0.5, 0, 0, 0], [5, 5, 5, 0])) == []
+
+
+def test_a_stuck_value_opens_an_incident():
+    assert told(*judged([3, 0], [0, 0], stuck=[0])) == [("opened", 0)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "opened"),
+    [
+        ({"score": np.nan}, [0, 4]),
+        ({"percent": 60.0}, [4]),
+        ({"spread": 7.0}, [4]),
+        ({"minimum": 170.0}, [4]),
+        ({"score": 4.5}, [4]),
+        ({"score": 9.0}, []),
+    ],
+)
+def test_each_condition_is_on_or_off(rule, opened):
+    found = told(*judged([4, 0, 0, 0, 5], [5, 0, 0, 0, 8]), rules(**rule))
+    assert [hour for state, hour in found if state == "opened"] == opened
+
+
+def test_of_the_first_readings_enough_must_be_unusual():
+    rule = rules(needed=3, within=4)
+    assert told(*judged([3, 0, 0, 0, 0, 0, 0], [5, 0, 5, 5, 0, 0, 0]), rule) == [("opened", 3), ("closed", 6)]
+    assert told(*judged([3, 0, 0, 0, 0], [5, 0, 5, 0, 5]), rule) == []
+    assert told(*judged([3, 0, 0, 0, 3, 0, 0], [5, 0, 5, 0, 5, 5, 5]), rule) == [("opened", 6)]
+    open_, _, onsets = followed({}, ["www"], *judged([3, 0, 0], [5, 5, 5]), rule)
+    assert onsets.tolist() == [-1, -1, 0]
+    assert open_["www"].readings == 3
+
+
+def test_services_do_not_mix():
+    readings, score = judged([3, 0, 0, 3, 0, 0], [5, 0, 4, 5, 0, 4], services=[0, 1, 0, 1, 1, 0])
+    open_, events, _ = followed({}, ["a", "b"], readings, score, default_rules(2))
+    assert [(event.incident.service, event.state, event.at // HOUR) for event in events] == [
+        ("a", "opened", 0),
+        ("b", "opened", 1),
+    ]
+    assert open_["a"].readings == 3
+    assert open_["b"].readings == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_the_events_do_not_depend_on_how_the_readings_are_cut(data):
+    many = data.draw(st.integers(1, 60))
+    number = st.floats(0, 6, allow_nan=False)
+    scores, sizes = (data.draw(st.lists(number, min_size=many, max_size=many)) for _ in range(2))
+    services = data.draw(st.lists(st.integers(0, 2), min_size=many, max_size=many))
+    rule = Rules(*(np.repeat(each, 3) for each in rules(needed=data.draw(st.integers(1, 2)), within=3)))
+    readings, score = judged(scores, sizes, services=services)
+    names = ["a", "b", "c"]
+    open_whole, events, onsets = followed({}, names, readings, score, rule)
+    cut = data.draw(st.integers(0, many))
+    open_, found, places = {}, [], []
+    for part in (slice(None, cut), slice(cut, None)):
+        piece = Readings(*(each[part] for each in readings)), Score(*(each[part] for each in score))
+        open_, more, of_part = followed(open_, names, *piece, rule)
+        found += more
+        places += of_part.tolist()
+    assert open_ == open_whole
+    assert sorted(found, key=str) == sorted(events, key=str)
+    assert places == onsets.tolist()
+
+
+def test_a_surge_in_a_real_walk_is_one_incident():
+    values = days(21, weekend=0.6)
+    at = 48 * 17 + 20
+    values[at : at + 4] *= 2
+    readings = of_table(values)
+    _, score = walked(new_state(1, HALF_HOUR), readings, HALF_HOUR)
+    _, events, onsets = followed({}, ["www"], readings, score, default_rules(1))
+    of_surge = [event for event in events if event.incident.onset == at * 1_800_000]
+    assert (of_surge[0].state, of_surge[-1].state) == ("opened", "closed")
+    assert (onsets[at : at + 4] == at * 1_800_000).all()
+    assert of_surge[-1].incident.readings >= 4
+
+
+def test_missing_values_neither_close_nor_open():
+    readings, score = judged([3, 0, 0, 0, 0], [5, 0, 0, 0, 5], values=[150, np.nan, np.nan, np.nan, 150])
+    assert told(readings, score) == [("opened", 0)]
+    assert followed({}, ["www"], readings, score, default_rules(1))[2][1] == incidents.NO_INCIDENT

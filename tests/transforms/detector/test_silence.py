@@ -1,0 +1,72 @@
+"""Silence: noticed by the clock, once, and over with the next reading."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.transforms.detector.silence import KNOWN, listened
+from jobs.transforms.detector.walk import Readings
+
+SECOND = 1000
+INTERVAL = 10 * SECOND
+NAMES = ["a", "b"]
+
+
+def of(*each: tuple[int, int]) -> Readings:
+    """Readings (service, number of the interval), each with the number as its value."""
+    service, number = np.array([*each], np.int64).reshape(-1, 2).T
+    return Readings(service, number * INTERVAL, number * INTERVAL, np.zeros(len(number), bool), number.astype(float))
+
+
+def heard(*each: tuple[int, int], clock: int | None = None, patience=(3, 3), before=None):
+    """(what is known, events as (state, service, number of the interval at which, onset's number))."""
+    newest = max([number for _, number in each], default=0) if clock is None else clock
+    known, events = listened(before or {}, NAMES, of(*each), newest * INTERVAL, INTERVAL, np.array(patience))
+    return known, [(one.state, one.service, one.at // INTERVAL, one.onset // INTERVAL) for one in events]
+
+
+ALL = [(0, number) for number in range(KNOWN)]
+END = KNOWN - 1
+
+
+def test_a_service_is_silent_after_so_many_intervals_by_the_clock_of_its_feed():
+    known, events = heard(*ALL)
+    assert events == []
+    known, events = heard((1, END + 3), before=known)
+    assert events == []
+    known, events = heard((1, END + 4), before=known)
+    assert events == [("opened", "a", END + 4, END + 1)]
+    assert known["a"].value == END
+    known, events = heard((1, END + 9), before=known)
+    assert events == [], "it is told once"
+    _, events = heard((0, END + 20), before=known, patience=(3, 0))
+    assert events == [("closed", "a", END + 20, END + 1)]
+
+
+def test_the_clock_goes_on_without_readings():
+    known, _ = heard(*ALL)
+    _, events = heard(clock=END + 4, before=known)
+    assert events == [("opened", "a", END + 4, END + 1)]
+
+
+def test_a_gap_that_is_over_is_told_as_well():
+    _, events = heard(*ALL, (0, END + 30), (0, END + 31))
+    assert events == [("opened", "a", END + 4, END + 1), ("closed", "a", END + 30, END + 1)]
+
+
+def test_a_short_gap_is_none():
+    assert heard(*ALL, (0, END + 4), patience=(4, 4))[1] == []
+
+
+def test_a_new_service_and_one_without_patience_are_never_silent():
+    assert heard(*ALL[:-1], clock=1000)[1] == []
+    assert heard(*ALL, clock=1000, patience=(0, 3))[1] == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 60)), min_size=1, max_size=60, unique=True), st.integers(0, 60))
+def test_events_do_not_depend_on_when_one_looks(came, cut):
+    came = sorted(came, key=lambda each: each[1])
+    _, whole = heard(*came)
+    known, first = heard(*[each for each in came if each[1] <= cut])
+    _, rest = heard(*[each for each in came if each[1] > cut], clock=max(number for _, number in came), before=known)
+    assert sorted(first + rest) == sorted(whole)
