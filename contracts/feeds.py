@@ -24,6 +24,7 @@ from contracts.declarations import (
     load,
     no_contract,
 )
+from contracts.incidents import Incidents
 
 FEEDS = SCHEMAS / "feeds"
 SECONDS_PER_DAY = 86_400
@@ -99,6 +100,7 @@ class Feed(Declaration):
     growth: bool = False  # whether what is expected follows the weekly growth of the last four weeks
     spread_window_seconds: Annotated[int, Field(gt=0, le=SECONDS_PER_DAY)] = 900  # neighbourhood that pools residuals
     rule: Rule = Rule()
+    incidents: Incidents = Incidents()
     gate: Gate = Gate()
 
     @field_validator("timezone")
@@ -163,6 +165,10 @@ class Feed(Declaration):
     @property
     def anomalies_topic(self) -> str:
         return f"{self.name}.anomalies"
+
+    @property
+    def incidents_topic(self) -> str:
+        return f"{self.name}.incidents"
 
     @property
     def dead_letter_topic(self) -> str:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from contracts import access_log_queries, access_logs, avro
+from contracts import access_log_queries, access_logs, avro, incident_queries
 from contracts.declarations import (
     SCHEMAS,
     Declaration,
@@ -136,7 +136,7 @@ class Query(Declaration):
     @property
     def dead_letter_topics(self) -> set[str]:
         """Of what can't be read from its inputs, and of what can't be written to its outputs."""
-        topics = {each.topic for each in self.inputs.values()} | {each.topic for each in self.outputs}
+        topics = {each.topic for each in self.inputs.values() if each.dead_letters} | {each.topic for each in self.outputs}
         return set(map(dead_letter_topic, topics))
 
     @property
@@ -156,12 +156,14 @@ def _fields(source: Input) -> list[str]:
 
 
 def load_queries(folder: Path = QUERIES) -> dict[str, Query]:
-    """Every declared query by name, and those that follow from feeds of access logs in the folder `feeds` beside it. Raises
+    """Every declared query by name, and those that follow from the feeds in the folder `feeds` beside it. Raises
     DeclarationError listing all mistakes of all files."""
-    found, feeds = load(folder, Query), folder.parent / FEEDS.name
-    for declared in access_log_queries.declared_queries(load_feeds(feeds).values() if feeds.is_dir() else ()):
+    found, folder = load(folder, Query), folder.parent / FEEDS.name
+    feeds = list(load_feeds(folder).values()) if folder.is_dir() else []
+    of_feeds = [*access_log_queries.declared_queries(feeds), *([incident_queries.declared_query(feeds)] if feeds else [])]
+    for declared in of_feeds:
         if declared["name"] in found:
-            raise DeclarationError(f"{declared['name']}.yaml: name: is that of the query of an access log, which feeds declare")
+            raise DeclarationError(f"{declared['name']}.yaml: name: is that of a query that follows from the feeds")
         found[declared["name"]] = Query.model_validate(declared)
     return found
 

@@ -44,6 +44,7 @@ class Input(Declared):
     most_ahead: Duration = "1 hour"  # how far an event's time may be ahead of the broker's clock; beyond, a dead letter
     most_behind: Duration = "36500 days"  # how far it may be behind that clock
     valid: Expression | None = None  # Spark SQL condition over the columns; a record for which it is not true is dead-lettered
+    dead_letters: bool = True  # where a record goes that is no row; false: nowhere, as another reader of the topic sends it there
     lateness: Duration | None = None  # how far behind the newest RowTime seen a row may be and still count; null: no watermark
     begin: Literal["earliest", "latest"] = "earliest"  # where a query that was never run begins: with all there is, or what comes
     partitions: Annotated[int, Field(ge=1, le=512)] | None = None  # of a topic that no feed and no query writes; default 2

@@ -36,7 +36,8 @@ def main(platform: Platform) -> None:
     arguments.add_argument("--send", action="store_true", help="send what can be read now; without it nothing is changed")
     options = arguments.parse_args()
     topic, letters_topic, feed = options.topic, dead_letter_topic(options.topic), load_feeds().get(options.topic)
-    inputs = [each for query in load_queries().values() for each in query.inputs.values() if each.topic == topic]
+    reading = [each for query in load_queries().values() for each in query.inputs.values() if each.topic == topic]
+    inputs = [each for each in reading if each.dead_letters]
     if not feed and not inputs:
         raise JobError(f"--topic {topic}: no feed and no query reads it; `sundial topics` lists the declared ones")
     ranges = kafka.available(platform, letters_topic)

@@ -66,6 +66,8 @@ def records(
     found = result(query, {alias: _good(rows, query.inputs[alias]) for alias, rows in read.items()})
     written = encode(found, query, schema_ids)
     for alias, rows in decoded.items():
+        if not query.inputs[alias].dead_letters:
+            continue
         letter = F.struct(*dead_letters.letter(query.inputs[alias].topic, F.col("Headers")))
         written = written.union(_each(rows, F.when(F.col("Error").isNotNull(), letter)))
     return written

@@ -69,7 +69,7 @@ def test_a_query_of_ones_own_can_not_write_such_a_feeds_topic_or_have_its_querys
     (tmp_path / "queries").mkdir()
     text = mine.model_copy(update={"name": "access-log"}).model_dump_json(by_alias=True, exclude_none=True)
     (tmp_path / "queries" / "access-log.yaml").write_text(text)
-    with pytest.raises(DeclarationError, match=r"access-log.yaml: name: is that of the query of an access log"):
+    with pytest.raises(DeclarationError, match=r"access-log.yaml: name: is that of a query that follows from the feeds"):
         load_queries(tmp_path / "queries")
 
 

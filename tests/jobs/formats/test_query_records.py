@@ -203,6 +203,11 @@ def test_a_record_that_is_no_row_is_dead_lettered_with_its_bytes(spark, source, 
     }
 
 
+def test_a_record_that_another_reader_dead_letters_is_left_out(spark):
+    found = written(spark, query(dead_letters=False), (vendor(), ride()[:9]), (vendor(2), ride(VendorID=2)))
+    assert [(row.topic, bytes(row.key)) for row in found] == [("low", b"2")]
+
+
 def test_each_row_goes_where_its_condition_holds(spark):
     found = written(spark, query(), (vendor(), ride()), (vendor(), ride(total_amount=40.0)), (vendor(), ride(total_amount=-3.0)))
     assert [row.topic for row in found] == ["low", "high", "low"]

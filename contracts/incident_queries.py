@@ -1,0 +1,64 @@
+"""The query that follows from the feeds: it finds the incidents of all of them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from contracts.feeds import Feed
+from contracts.incidents import IncidentRule
+
+NAME = "incidents"  # of the query, and of its application
+SERVICE = "KeyOfRecord"  # the column of the service's name: no field of a contract is called so
+
+
+def declared_query(feeds: Iterable[Feed]) -> dict[str, Any]:
+    """As a file in `schemas/queries` would declare it. One query for all feeds: it costs one batch a second, not one for each."""
+    feeds = list(feeds)
+    return {
+        "name": NAME,
+        "description": f"Incidents of {', '.join(feed.name for feed in feeds)}",
+        "application": NAME,
+        "inputs": {feed.table: _input(feed) for feed in feeds},
+        "transform": NAME,
+        "parameters": {"feeds": {feed.table: _settings(feed) for feed in feeds}},
+        "outputs": [_output(feed) for feed in feeds],
+        "delivery": "exactly-once",  # nobody is woken twice
+    }
+
+
+def _input(feed: Feed) -> dict[str, Any]:
+    named = f"octet_length({SERVICE}) BETWEEN 1 AND {feed.longest_service}"
+    return {
+        "topic": feed.topic,
+        "record": feed.record,
+        "key": {"column": SERVICE},
+        "time": "event",
+        "timestamp": f"`{feed.time}`",
+        "most_ahead": feed.most_ahead,
+        "most_behind": feed.oldest,
+        "valid": f"`{feed.value}` >= 0 AND {named}",
+        "dead_letters": False,
+    }
+
+
+def _settings(feed: Feed) -> dict[str, Any]:
+    """What `jobs/transforms/queries/incidents.py` needs to know of a feed; interval in ms."""
+    holidays = feed.holidays
+    return {
+        "service": SERVICE,
+        "value": feed.value,
+        "interval": feed.interval_seconds * 1000,
+        "timezone": feed.timezone,
+        "holidays": "-".join(filter(None, (holidays.country, holidays.subdivision))) if holidays else None,
+        "rules": [{"services": pattern, **_rule(rule)} for pattern, rule in feed.incidents.rules()],
+    }
+
+
+def _rule(rule: IncidentRule) -> dict[str, Any]:
+    needed, within = rule.needed_within
+    conditions = rule.model_dump(include={"score", "percent", "spread", "minimum", "silence"})
+    return conditions | {"needed": needed, "within": within}
+
+
+def _output(feed: Feed) -> dict[str, Any]:
+    kept = {"partitions": feed.partitions, "retention_days": feed.retention_days}
+    return {"topic": feed.incidents_topic, "record": "incident", "key": "Id", "when": f"Feed = '{feed.table}'", **kept}

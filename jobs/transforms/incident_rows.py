@@ -1,0 +1,34 @@
+"""Events of incidents as rows of the contract `incident`, whose fields are documented there. Times are epoch milliseconds."""
+
+import datetime as dt
+from typing import Any
+
+from jobs.transforms.detector.incidents import Event
+from jobs.transforms.detector.silence import Silence
+
+RESULT = """Id string, ServiceName string, Kind string, State string, Start long, Last long, At long, End long, Score double,
+    Cause string, LevelShift boolean, Readings long, Actual double, Expected double, Area double, Direction string, PeakAt long,
+    Peak double, PeakExpected double, PeakSize double"""
+TIMES = ("Start", "Last", "At", "End", "PeakAt")
+COLUMNS = [field.split()[0] for field in RESULT.split(",")]
+
+
+def of_deviation(event: Event, interval: int) -> dict[str, Any]:
+    """interval: milliseconds."""
+    found = event.incident
+    cells = (found.id, found.service, "deviation", event.state, found.onset, found.last, event.at)
+    end = found.last + interval if event.state == "closed" else None
+    figures = (found.actual, found.expected, found.area, found.direction)
+    peak = (found.peak_at, found.peak, found.peak_expected, found.size)
+    return _row(*cells, end, found.score, found.cause, found.shifted, found.readings, *figures, *peak)
+
+
+def of_silence(event: Silence) -> dict[str, Any]:
+    last = dt.datetime.fromtimestamp(event.last.at / 1000, dt.UTC)
+    cause = f"no reading since {last:%Y-%m-%dT%H:%M:%SZ}, whose value was {event.last.value:g}"
+    cells = (event.id, event.service, "silence", event.state, event.onset, event.last.at, event.at)
+    return _row(*cells, event.at if event.state == "closed" else None, 0.0, cause, False, 0, *[None] * 8)
+
+
+def _row(*cells: Any) -> dict[str, Any]:
+    return dict(zip(COLUMNS, cells, strict=True))

@@ -1,0 +1,50 @@
+"""The rule of a feed's incidents: what it may say, and which rule a service has."""
+
+import pytest
+from pydantic import ValidationError
+
+from contracts.incidents import THRESHOLD, IncidentRule, Incidents
+from jobs.transforms.detector import alarms
+
+
+def test_the_default_is_the_detectors_threshold():
+    assert THRESHOLD == alarms.THRESHOLD
+    assert IncidentRule().model_dump() == {
+        "score": 1.8,
+        "percent": None,
+        "spread": None,
+        "minimum": None,
+        "persistence": "1 of 1",
+        "silence": None,
+    }
+
+
+def test_an_override_changes_what_it_names_and_the_last_rule_is_everyones():
+    declared = Incidents.model_validate(
+        {
+            "score": 2.5,
+            "silence": 6,
+            "overrides": [{"services": "batch-.*", "rule": {"silence": None, "persistence": "3 of 5"}}],
+        }
+    )
+    [(pattern, batch), (everyone, rule)] = declared.rules()
+    assert (pattern, everyone) == ("batch-.*", ".*")
+    assert (batch.score, batch.silence, batch.needed_within) == (2.5, None, (3, 5))
+    assert (rule.score, rule.silence, rule.needed_within) == (2.5, 6, (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("declared", "why"),
+    [
+        ({"score": None}, "score, percent and spread are all off"),
+        ({"persistence": "5 of 3"}, "n of m goes with n <= m"),
+        ({"persistence": "0 of 3"}, "String should match pattern"),
+        ({"silence": 0}, "greater than or equal to 1"),
+        ({"overrides": [{"services": "(", "rule": {}}]}, "not a regular expression"),
+        ({"overrides": [{"services": "a", "rule": {"scores": 3}}]}, "Extra inputs are not permitted"),
+        ({"overrides": [{"services": "a", "rule": {"score": None}}]}, "are all off"),
+    ],
+)
+def test_a_wrong_rule_is_refused_with_its_reason(declared, why):
+    with pytest.raises(ValidationError, match=why):
+        Incidents.model_validate(declared)

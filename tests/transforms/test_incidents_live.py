@@ -1,0 +1,119 @@
+"""Incidents of a stream: the events of a walk through all readings at once, however these come in batches; and silence."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from contracts.feeds import load_feed
+from contracts.incident_queries import declared_query
+from jobs.transforms import incident_rows
+from jobs.transforms.queries.incidents import _Incidents, _Settings
+from tests.support.seed import chance
+from tests.transforms.half_hours import HALF_HOUR, MANY, SILENCE, Row, events_of, half_hours
+
+MONDAY = 1_748_822_400_000  # 2 June 2025
+
+
+def of_feed(**changed) -> dict:
+    """What the stream needs to know of a feed of half hours."""
+    feed = load_feed("service-use").model_copy(update={"interval_seconds": 1800, "timezone": "UTC", "holidays": None})
+    [found] = declared_query([feed])["parameters"]["feeds"].values()
+    rules = [each | {"silence": SILENCE} | changed for each in found["rules"]]
+    return found | {"rules": rules}
+
+
+def came(rows: list[Row], offset: int = 0) -> pd.DataFrame:
+    """Rows as the query gets them."""
+    service, number, value = zip(*rows, strict=True)
+    at = MONDAY + np.array(number) * HALF_HOUR
+    return pd.DataFrame({"ServiceName": service, "At": at, "Wall": at, "Offset": offset + np.arange(len(rows)), "Value": value})
+
+
+class Stream:
+    """The processor of one feed between batches; the machine's clock is moved by hand."""
+
+    def __init__(self, **changed):
+        self.tester = TwsTester(_Incidents({"calls": _Settings.of(of_feed(**changed))}), timeMode="ProcessingTime")
+        self.events: list[dict] = []
+        self._offset = 0
+
+    def batch(self, *rows: Row) -> None:
+        self._keep(self.tester.testInPandas("calls", came(list(rows), self._offset)))
+        self._offset += len(rows)
+
+    def clock(self, number: int) -> None:
+        """The machine's clock goes on to the begin of that half hour."""
+        self._keep(self.tester.setProcessingTime(MONDAY + number * HALF_HOUR))
+
+    def _keep(self, rows: pd.DataFrame | list) -> None:
+        if len(rows):  # without any, the tester gives a list
+            self.events += [{name: row[name] for name in incident_rows.COLUMNS} for row in rows.to_dict("records")]
+
+
+def in_order(events: list[dict]) -> list[str]:
+    return sorted(map(json.dumps, events))
+
+
+@pytest.mark.parametrize("batches", [1, 6, 25])
+def test_a_stream_comes_to_the_events_of_one_walk(batches):
+    rows, stream = half_hours(), Stream()
+    cuts = sorted(chance(f"cuts {batches}").sample(range(590, 760), batches - 1))
+    for first, end in zip([0, *cuts], [*cuts, MANY], strict=True):
+        stream.batch(*[each for each in rows if first <= each[1] < end])
+    wanted = events_of(rows, MONDAY)
+    assert {"deviation closed", "silence opened", "silence closed"} <= {f"{each['Kind']} {each['State']}" for each in wanted}
+    assert in_order(stream.events) == in_order(wanted)
+
+
+def test_what_comes_twice_or_late_changes_nothing():
+    rows, stream = half_hours(), Stream()
+    stream.batch(*[each for each in rows if each[1] < 700])
+    told = len(stream.events)
+    stream.batch(*[each for each in rows if 690 <= each[1] < 700], ("a", 601, 99_999.0))
+    assert len(stream.events) == told
+    stream.batch(*[each for each in rows if each[1] >= 700])
+    assert in_order(stream.events) == in_order(events_of(rows, MONDAY))
+
+
+def test_of_two_readings_of_one_time_the_later_record_counts():
+    one, two = Stream(), Stream()
+    one.batch(*[("a", number, 10.0) for number in range(20)], ("a", 20, 3.0))
+    two.batch(*[("a", number, 10.0) for number in range(20)], ("a", 20, 999.0), ("a", 20, 3.0))
+    assert one.events == two.events
+
+
+def test_a_feed_that_falls_silent_is_noticed_by_the_clock_and_told_once():
+    stream = Stream()
+    stream.clock(20)
+    stream.batch(*[("a", number, 10.0) for number in range(20)])
+    stream.clock(20 + SILENCE - 1)
+    assert stream.events == []
+    for number in (20 + SILENCE, 21 + SILENCE, 40):
+        stream.clock(number)
+    [event] = stream.events
+    assert (event["Kind"], event["State"], event["ServiceName"]) == ("silence", "opened", "a")
+    assert event["Id"] == "a@2025-06-02T10:00:00Z"
+    assert event["Start"] == MONDAY + 20 * HALF_HOUR
+    assert event["Cause"] == "no reading since 2025-06-02T09:30:00Z, whose value was 10"
+    stream.batch(("a", 50, 10.0))
+    assert [each["State"] for each in stream.events if each["Kind"] == "silence"] == ["opened", "closed"]
+    assert stream.events[-1]["Id"] == event["Id"]
+    assert stream.events[-1]["End"] == MONDAY + 50 * HALF_HOUR
+
+
+def test_old_readings_are_no_silence_however_late_it_is():
+    stream = Stream()
+    stream.clock(10_000)
+    stream.batch(*[("a", number, 10.0) for number in range(20)])
+    stream.clock(20_000)
+    assert stream.events == []
+
+
+@pytest.mark.parametrize("off", [{"score": None, "percent": 50.0}, {"score": 1.0, "minimum": 1e9}])
+def test_the_rule_is_the_feeds(off):
+    rows, stream = half_hours(), Stream(silence=None, **off)
+    stream.batch(*rows)
+    assert bool(stream.events) == ("percent" in off)
