@@ -19,7 +19,7 @@ def declared_query(feeds: Iterable[Feed]) -> dict[str, Any]:
         "application": NAME,
         "inputs": {feed.table: _input(feed) for feed in feeds},
         "transform": NAME,
-        "parameters": {"feeds": {feed.table: _settings(feed) for feed in feeds}},
+        "parameters": {"feeds": {feed.table: settings_of(feed) for feed in feeds}},
         "outputs": [_output(feed) for feed in feeds],
         "delivery": "exactly-once",  # nobody is woken twice
     }
@@ -40,8 +40,8 @@ def _input(feed: Feed) -> dict[str, Any]:
     }
 
 
-def _settings(feed: Feed) -> dict[str, Any]:
-    """What `jobs/transforms/queries/incidents.py` needs to know of a feed; interval in ms."""
+def settings_of(feed: Feed) -> dict[str, Any]:
+    """What `jobs/transforms` needs to know of a feed to find its incidents; interval in ms."""
     holidays = feed.holidays
     return {
         "service": SERVICE,

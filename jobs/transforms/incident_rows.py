@@ -3,6 +3,8 @@
 import datetime as dt
 from typing import Any
 
+import pyarrow as pa
+
 from jobs.transforms.detector.incidents import Event
 from jobs.transforms.detector.silence import Silence
 
@@ -11,6 +13,9 @@ RESULT = """Id string, ServiceName string, Kind string, State string, Start long
     Peak double, PeakExpected double, PeakSize double"""
 TIMES = ("Start", "Last", "At", "End", "PeakAt")
 COLUMNS = [field.split()[0] for field in RESULT.split(",")]
+_TYPES = {"string": pa.string(), "long": pa.int64(), "double": pa.float64(), "boolean": pa.bool_()}
+# Of the table: the local date of the walk, and the columns.
+SCHEMA = pa.schema({"Date": pa.date32()} | {field.split()[0]: _TYPES[field.split()[1]] for field in RESULT.split(",")})
 
 
 def of_deviation(event: Event, interval: int) -> dict[str, Any]:

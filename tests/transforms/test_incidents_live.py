@@ -10,7 +10,8 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from contracts.feeds import load_feed
 from contracts.incident_queries import declared_query
 from jobs.transforms import incident_rows
-from jobs.transforms.queries.incidents import _Incidents, _Settings
+from jobs.transforms.incident_walk import Settings
+from jobs.transforms.queries.incidents import _Incidents
 from tests.support.seed import chance
 from tests.transforms.half_hours import HALF_HOUR, MANY, SILENCE, Row, events_of, half_hours
 
@@ -36,7 +37,7 @@ class Stream:
     """The processor of one feed between batches; the machine's clock is moved by hand."""
 
     def __init__(self, **changed):
-        self.tester = TwsTester(_Incidents({"calls": _Settings.of(of_feed(**changed))}), timeMode="ProcessingTime")
+        self.tester = TwsTester(_Incidents({"calls": Settings.of(of_feed(**changed))}), timeMode="ProcessingTime")
         self.events: list[dict] = []
         self._offset = 0
 

@@ -1,9 +1,8 @@
 """Incidents, live: the detector's walk goes on with every batch of readings, and what it finds is emitted."""
 
 import json
-import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,11 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
 from jobs.transforms import calendar, incident_rows
-from jobs.transforms.detector import incidents as following
-from jobs.transforms.detector import layout, silence
-from jobs.transforms.detector.detector import new_state
-from jobs.transforms.detector.incidents import Incident, Rules
-from jobs.transforms.detector.moments import Pace
+from jobs.transforms.detector import silence
+from jobs.transforms.detector.incidents import Incident
 from jobs.transforms.detector.silence import Heard
-from jobs.transforms.detector.walk import Readings, walked
-from jobs.transforms.public_holidays import on_holiday
+from jobs.transforms.detector.walk import Readings
+from jobs.transforms.incident_walk import Service, Settings, judged, readings_of
 
 SERVICE = "State binary, Open string"  # of the map of services: the detector's state, the open incident as JSON or an empty text
 FEED = "Heard string, Newest long, Since long, Live boolean"
@@ -32,14 +28,14 @@ def incidents(inputs: dict[str, DataFrame], feeds: dict[str, dict[str, Any]]) ->
     """`incident_rows.COLUMNS` and Feed: each event of each incident of each feed once.
 
     inputs: by the feed's table: the service, RowTime (start of the interval), RowOffset and the feed's value. feeds: by table
-    what `contracts.incident_queries` makes of a feed. A reading is judged if it is newer than the service's newest; what comes
-    later than that is left to the night.
+    what `contracts.incident_queries.settings_of` makes of a feed. A reading is judged if it is newer than the service's newest;
+    what comes later than that is left to the night.
     """
     came = [_came(inputs[table], table, feed) for table, feed in feeds.items()]
     every = came[0]
     for each in came[1:]:
         every = every.union(each)
-    work = _Incidents({table: _Settings.of(feed) for table, feed in feeds.items()})
+    work = _Incidents({table: Settings.of(feed) for table, feed in feeds.items()})
     found = every.groupBy("Feed").transformWithStateInPandas(
         work, f"Feed string, {incident_rows.RESULT}", "Append", "ProcessingTime"
     )
@@ -58,40 +54,11 @@ def _came(rows: DataFrame, table: str, feed: dict[str, Any]) -> DataFrame:
     )
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """interval: ms. holidays: a calendar. rules: each with a pattern; the first whose pattern matches a service is its rule."""
-
-    interval: int
-    holidays: str | None
-    rules: tuple[tuple[re.Pattern[str], dict[str, Any]], ...]
-
-    @classmethod
-    def of(cls, feed: dict[str, Any]) -> "_Settings":
-        return cls(feed["interval"], feed["holidays"], tuple((re.compile(each["services"]), each) for each in feed["rules"]))
-
-    @property
-    def pace(self) -> Pace:
-        return Pace(self.interval // 1000)
-
-    def rules_of(self, names: list[str]) -> Rules:
-        declared = [self._rule(name) for name in names]
-        conditions = [[np.nan if each[name] is None else each[name] for each in declared] for name in Rules._fields]
-        kinds = (float, float, float, float, np.int64, np.int64)
-        return Rules(*(np.array(column, kind) for column, kind in zip(conditions, kinds, strict=True)))
-
-    def patience_of(self, names: list[str]) -> np.ndarray:
-        return np.array([self._rule(name)["silence"] or 0 for name in names], np.int64)
-
-    def _rule(self, name: str) -> dict[str, Any]:
-        return next(rule for pattern, rule in self.rules if pattern.fullmatch(name))
-
-
 class _Incidents(StatefulProcessor):
     """The work on one feed in one batch. The state: of each service, SERVICE; of the feed, FEED: the newest reading of each
     service as JSON; the newest of all (epoch ms), the machine's time when that came, and whether it was of the present."""
 
-    def __init__(self, feeds: dict[str, _Settings]):
+    def __init__(self, feeds: dict[str, Settings]):
         self._feeds = feeds
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -110,9 +77,8 @@ class _Incidents(StatefulProcessor):
             newest, since = int(came["At"].max()), now
             live = now <= newest + settings.interval + LATE_BY
         names = sorted(came["ServiceName"].unique())
-        number = came["ServiceName"].map({name: place for place, name in enumerate(names)}).to_numpy(np.int64)
         at, wall = (came[name].to_numpy(np.int64) for name in ("At", "Wall"))
-        readings = Readings(number, at, wall, on_holiday(wall, settings.holidays), came["Value"].to_numpy(float))
+        readings = readings_of(settings, names, came["ServiceName"].tolist(), at, wall, came["Value"].to_numpy(float))
         yield from self._emitted(key[0], self._judged(settings, names, readings))
         yield from self._listened(key[0], heard, names, readings, newest, since, live)
 
@@ -133,17 +99,17 @@ class _Incidents(StatefulProcessor):
         heard, newest, since, live = self._feed.get()
         return {name: Heard(*each) for name, each in json.loads(heard).items()}, newest, since, live
 
-    def _judged(self, settings: _Settings, names: list[str], readings: Readings) -> list[dict[str, Any]]:
+    def _judged(self, settings: Settings, names: list[str], readings: Readings) -> list[dict[str, Any]]:
         """The events of what deviates; each service's state goes on."""
-        pace, stored = settings.pace, [self._services.getValue((name,)) for name in names]
-        fresh = layout.packed(new_state(1, pace))[0]
-        state = layout.unpacked(np.stack([np.frombuffer(each[0]) if each else fresh for each in stored]), pace)
-        open_ = {name: Incident(**json.loads(each[1])) for name, each in zip(names, stored, strict=True) if each and each[1]}
-        rules = settings.rules_of(names)
-        state, score = walked(state, readings, pace, np.where(np.isnan(rules.score), np.inf, rules.score))
-        open_, events, _ = following.followed(open_, names, readings, score, rules)
-        for name, row in zip(names, layout.packed(state), strict=True):
-            self._services.updateValue((name,), (row.tobytes(), json.dumps(asdict(open_[name])) if name in open_ else ""))
+        stored = {name: each for name in names if (each := self._services.getValue((name,)))}
+        known = {
+            name: Service(np.frombuffer(state), Incident(**json.loads(open_)) if open_ else None)
+            for name, (state, open_) in stored.items()
+        }
+        changed, events = judged(settings, known, names, readings)
+        for name, service in changed.items():
+            open_ = json.dumps(asdict(service.open)) if service.open else ""
+            self._services.updateValue((name,), (service.state.tobytes(), open_))
         return [incident_rows.of_deviation(event, settings.interval) for event in events]
 
     def _listened(
