@@ -19,6 +19,7 @@ from supervision.files import LaunchRecord, StreamFolder
 
 LOOK_EVERY = 1.0
 RELAY_EVERY, RELAY_BYTES = 10.0, 4096  # of the driver's log into the task's; the rest stays in driver.log
+STATE_WITHIN = 15.0  # seconds; Airflow's [triggerer] on_kill_timeout is 30
 
 
 class StreamTrigger(BaseTrigger):
@@ -164,13 +165,22 @@ class StreamTrigger(BaseTrigger):
         Airflow also calls this when it moves the trigger to another triggerer, because this one was late. Then the same attempt
         is still deferred, and the stream must run on. A cleared task may be deferred again too, but as another attempt.
         """
-        same_attempt = self.stream.read_supervisor() == str(self.task_instance.id)
-        if await sync_to_async(self._task_state)() == "deferred" and same_attempt:
-            return
-        if same_attempt:
+        if self.stream.read_supervisor() == str(self.task_instance.id):
+            if await self._stays_deferred():
+                return
             self.stream.write_supervisor("")  # nobody's, until another attempt is in charge
         if process.request_stop(self.stream):
             self.log.info("asked %s to stop", self.stream.name)
+
+    async def _stays_deferred(self) -> bool:
+        """A busy Airflow may cancel the trigger before it answers with the state that a person has set. So it is asked for a
+        while: nobody would stop the stream otherwise."""
+        deadline = time.monotonic() + STATE_WITHIN
+        while await sync_to_async(self._task_state)() == "deferred":
+            if time.monotonic() > deadline:
+                return True
+            await asyncio.sleep(LOOK_EVERY)
+        return False
 
     def _task_state(self) -> str | None:
         task = self.task_instance
