@@ -3,7 +3,8 @@
 
 Runs every Sunday. It
 
-- deletes dates of `history/<feed>` that are older than the feed's `history_days`,
+- deletes dates of `history/<feed>` and of `incidents/<feed>` that are older than the feed's `history_days`, and states of the
+  detector that are older than 90 days,
 - compacts small files of `gate_results`,
 - deletes files that no version of the last 90 days needs.
 

@@ -215,6 +215,16 @@ def log_of_baseline(platform: Platform, feed: Feed) -> BaselineLog:
     return baseline_log(table.history() if table else ())
 
 
+def detector(platform: Platform, feed: Feed) -> Table:
+    """What the detector knew at the beginning of each local date: see `detector_states`."""
+    return Table(f"{platform.lake}/detector/{feed.table}", "Date")
+
+
+def incidents(platform: Platform, feed: Feed) -> Table:
+    """The events of the feed's incidents by local date: see `transforms.incident_rows`."""
+    return Table(f"{platform.lake}/incidents/{feed.table}", "Date")
+
+
 def events(platform: Platform, topic: str) -> Table:
     """The records of a topic that queries read, as their rows."""
     return Table(f"{platform.lake}/events/{topic}", "Date")

@@ -17,6 +17,7 @@ FILES = sorted(DAGS.glob("*.py"))
 PER_FEED = {
     "archive_history",
     "bootstrap_feed",
+    "find_incidents",
     "maintain_tables",
     "nightly_baseline",
     "repair_history",

@@ -1,0 +1,121 @@
+"""Find incidents: the detector walks through history/<feed>, date by date, to incidents/<feed> and detector/<feed>.
+
+detector/<feed> has the detector's state at the beginning of each date, so a night walks through one date. If readings of an
+earlier date came late, were corrected or repaired, the walk begins again at that date: the tables are as if nothing had ever been
+late. incidents/<feed> has the events of each date. No Spark session is started.
+"""
+
+import datetime as dt
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from contracts.feeds import Feed
+from contracts.incident_queries import settings_of
+from jobs.backends import detector_states, history_table, settings, tables
+from jobs.backends.detector_states import NOTHING, Known
+from jobs.backends.settings import Platform
+from jobs.errors import JobError
+from jobs.transforms import incident_rows, incident_walk, public_holidays
+from jobs.transforms.detector import silence
+from jobs.transforms.incident_walk import Settings
+
+DAYS = 56  # as much as the detector remembers of the slot of a week
+FORMULAS = (
+    *sorted(Path(silence.__file__).parent.glob("*.py")),
+    *(Path(each.__file__) for each in (incident_walk, public_holidays)),
+)
+DAY_MS = 86_400_000
+EPOCH = dt.date(1970, 1, 1)
+
+
+def main(platform: Platform) -> None:
+    arguments = settings.parser(__doc__)
+    settings.add_run_id(arguments)
+    arguments.add_argument("--as-of", type=settings.iso_date, help="local date up to which is walked, excluded (default: today)")
+    arguments.add_argument("--days", type=settings.positive, default=DAYS, help="at most so many dates (default %(default)s)")
+    options = arguments.parse_args()
+    feed: Feed = options.feed
+    as_of = options.as_of or dt.datetime.now(feed.zone).date()
+    history = history_table.opened(platform, feed)
+    version = history.version()
+    if version < 0:
+        raise JobError(f"history/{feed.table} does not exist; archive the feed first (jobs/archive.py --feed {feed.name})")
+    fingerprints = {dt.date.fromisoformat(date): files for date, files in history.fingerprints(version).items()}
+    dates = [date for date in sorted(fingerprints) if as_of - dt.timedelta(days=options.days) <= date < as_of]
+    states, table = tables.detector(platform, feed), tables.incidents(platform, feed)
+    how = _how(feed)
+    todo, known = _todo(states, dates, fingerprints, how)
+    for date in todo:
+        after = date + dt.timedelta(days=1)
+        rows = history.dataset(version).to_table(
+            columns=["ServiceName", "Timestamp", "Slot", "Value"], filter=ds.field("Date") == date
+        )
+        known, events = walked(Settings.of(settings_of(feed)), known, date, rows, _next(known.digest, fingerprints[date], how))
+        note = {"run_id": options.run_id, "walked": str(date), "history_version": version}
+        found = pa.Table.from_pylist([{"Date": date, **event} for event in events], incident_rows.SCHEMA)
+        table.write(iter(found.to_batches() or [_NONE]), [date], note, table.version())
+        detector_states.write(states, after, known, note)  # last: a run that dies before it walks through the date again
+        print(f"{date}: {rows.num_rows:,} readings of {len(known.services)} services, {len(events)} events", flush=True)
+    print(f"incidents/{feed.table}: {len(todo)} of {len(dates)} dates walked", flush=True)
+
+
+def _todo(states: tables.Table, dates: list[dt.date], fingerprints: dict[dt.date, str], how: str) -> tuple[list[dt.date], Known]:
+    """(the dates to walk through, what is known at the beginning of the first of them).
+
+    States of before the first date are taken as they are: readings that came so late are not walked through again.
+    """
+    digests = {date: digest for date, digest in detector_states.digests(states).items() if digest.startswith(how)}
+    begins = [
+        date for date in digests if dates and date <= dates[0] and not any(date <= other < dates[0] for other in fingerprints)
+    ]
+    last = max(begins, default=None)
+    digest = digests[last] if last else how
+    for number, date in enumerate(dates):
+        digest, after = _next(digest, fingerprints[date], how), date + dt.timedelta(days=1)
+        if digests.get(after) != digest:
+            return dates[number:], detector_states.read(states, last) if last else replace(NOTHING, digest=how)
+        last = after
+    return [], NOTHING
+
+
+def walked(settings: Settings, known: Known, date: dt.date, rows: pa.Table, digest: str) -> tuple[Known, list[dict]]:
+    """(what is known at the end of the date, its events as `incident_rows.COLUMNS`). rows: ServiceName, Timestamp, Slot, Value of
+    the date's readings."""
+    services = rows.column("ServiceName").to_pylist()
+    names = sorted(set(services))
+    at = rows.column("Timestamp").cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()).to_numpy()
+    wall = (date - EPOCH).days * DAY_MS + rows.column("Slot").to_numpy().astype(np.int64) * settings.interval
+    values = rows.column("Value").to_numpy().astype(float)
+    readings = incident_walk.readings_of(settings, names, services, at, wall, values)
+    changed, events = incident_walk.judged(settings, known.services, names, readings)
+    everyone = [*names, *sorted(known.heard.keys() - set(names))]
+    heard, silences = silence.listened(
+        dict(known.heard), everyone, readings, int(at.max()), settings.interval, settings.patience_of(everyone)
+    )
+    found = [incident_rows.of_deviation(event, settings.interval) for event in events]
+    found += [incident_rows.of_silence(event) for event in silences]
+    return Known({**known.services, **changed}, heard, digest), sorted(found, key=lambda each: (each["At"], each["Id"]))
+
+
+def _how(feed: Feed) -> str:
+    """A digest of the declaration and the formulas; every digest of a state begins with it."""
+    formulas = [hashlib.sha256(file.read_bytes()).hexdigest() for file in FORMULAS]
+    return hashlib.sha256(json.dumps([settings_of(feed), formulas]).encode()).hexdigest()[:16]
+
+
+def _next(digest: str, files: str, how: str) -> str:
+    """The digest of the state after a date. digest: of the state before it. files: the fingerprint of the date's."""
+    return f"{how}-{hashlib.sha256(f'{digest} {files}'.encode()).hexdigest()[:16]}"
+
+
+_NONE = pa.RecordBatch.from_pylist([], incident_rows.SCHEMA)
+
+
+if __name__ == "__main__":
+    settings.run(main)
