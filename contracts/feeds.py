@@ -181,6 +181,7 @@ class Feed(Declaration):
         return [
             Topic(self.topic, self.partitions, self.retention_days, record=self.record),
             *(Topic(name, self.partitions, self.retention_days, True, record) for name, record in derived.items()),
+            Topic(self.incidents_topic, self.partitions, self.retention_days, True, "incident"),
             dead_letters(self.topic, self.retention_days),
         ]
 

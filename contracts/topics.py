@@ -8,9 +8,10 @@ from contracts.queries import COMMITS, Query, load_queries
 
 
 def declared_topics() -> list[Topic]:
-    """All topics of all feeds and queries. That of a feed of an access log is its query's."""
+    """All topics of all feeds and queries. What a query writes is the query's: incidents, and the feeds of an access log."""
     feeds, queries = load_feeds().values(), load_queries().values()
-    of_feeds = [topic for feed in feeds for topic in feed.topics if not (feed.access_log and topic.name == feed.topic)]
+    written = {each.topic for query in queries for each in query.outputs}
+    of_feeds = [topic for feed in feeds for topic in feed.topics if topic.name not in written]
     return of_feeds + query_topics(queries, of_feeds)
 
 

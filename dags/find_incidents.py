@@ -14,8 +14,8 @@ query `incidents` (`sundial queries start incidents`), which does not wait for t
 
 ## Start
 
-Unpause this DAG in Airflow. Its first run walks through up to 56 dates. It takes about ten seconds for each date of a feed with a reading
-every ten seconds.
+Unpause this DAG in Airflow. Its first run walks through up to 56 dates. That takes about ten seconds for each date of a feed
+with a reading every ten seconds.
 
 ## When it fails
 

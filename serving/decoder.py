@@ -18,6 +18,9 @@ class Undecodable(ValueError):
     """The bytes are no record of the expected kind; the message says why."""
 
 
+RECORDS = ("scored", "anomaly", "incident")  # of the derived topics
+
+
 class RegistryUnavailable(RuntimeError):
     """The registry did not answer: the record may be fine, so try again."""
 
@@ -28,9 +31,7 @@ class Decoder:
     def __init__(self, registry: str):
         self._host = httpx2.URL(registry).host
         self._registry = SchemaRegistryClient({"url": registry, "timeout": 5, "max.retries": 0})  # the caller tries again
-        self._deserializers = {
-            record: AvroDeserializer(self._registry, json.dumps(avro.latest(record))) for record in ("scored", "anomaly")
-        }
+        self._deserializers = {record: AvroDeserializer(self._registry, json.dumps(avro.latest(record))) for record in RECORDS}
         self._unknown: dict[int, float] = {}
 
     def decode(self, value: bytes, record: str) -> dict:

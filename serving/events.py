@@ -8,25 +8,27 @@ from collections import deque
 from collections.abc import AsyncIterator, Container, Iterator
 from dataclasses import dataclass, field
 
+from serving.incidents import Incident
 from serving.memory import Anomaly, Reading
 
-SCORED, ANOMALY, RESYNC, ALIVE = "scored", "anomaly", "resync", "alive"
+SCORED, ANOMALY, INCIDENT, RESYNC, ALIVE = "scored", "anomaly", "incident", "resync", "alive"
 ALIVE_SECONDS = 10.0  # after so long without another event a listener is told that the line is well
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One new record of a service; `record` is the Reading or Anomaly, None for resync and alive."""
+    """One new record of a service; `record` is the Reading, Anomaly or Incident, None for resync and alive."""
 
     kind: str
     feed: str
     service: str
-    record: Reading | Anomaly | None
+    record: Reading | Anomaly | Incident | None
 
 
 @dataclass(eq=False)
 class Listener:
-    """One page. Receives its feed's anomalies, and the scored readings of its service (of every service if it named none)."""
+    """One page. Receives its feed's anomalies and incidents, and the scored readings of its service, or of every service if it
+    named none."""
 
     feed: str
     service: str | None
@@ -37,7 +39,7 @@ class Listener:
     awake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def wants(self, event: Event) -> bool:
-        return event.feed == self.feed and (event.kind == ANOMALY or self.service in (None, event.service))
+        return event.feed == self.feed and (event.kind in (ANOMALY, INCIDENT) or self.service in (None, event.service))
 
     def offer(self, event: Event) -> None:
         """Queues the event; a full queue is dropped whole and the listener must reload."""

@@ -1,21 +1,30 @@
 """One record of a derived topic: decoded, checked, taken into memory, and made the event that pages get."""
 
+import datetime as dt
 import math
 import re
+from collections.abc import Container
 
 from contracts.feeds import Feed
 from serving import series
 from serving.decoder import Decoder, Undecodable
-from serving.events import ANOMALY, SCORED, Event
+from serving.events import ANOMALY, INCIDENT, SCORED, Event
+from serving.incidents import Incident, Incidents
 from serving.memory import Anomaly, Memory, Reading
 
 
 class Intake:
-    def __init__(self, memory: Memory, decoder: Decoder):
-        self._memory, self._decoder = memory, decoder
+    def __init__(self, memory: Memory, incidents: Incidents, decoder: Decoder):
+        self._memory, self._incidents, self._decoder = memory, incidents, decoder
+
+    def keep(self, feeds: Container[str]) -> None:
+        """Lets all other feeds go."""
+        self._memory.keep(feeds)
+        self._incidents.keep(feeds)
 
     def take(self, feed: Feed, record: str, key: bytes | None, value: bytes | None) -> Event | None:
-        """The event of a record of the feed; None: it deletes another, or a newer one is known. `record`: "scored" or "anomaly".
+        """The event of a record of the feed; None: it deletes another, or a newer one is known. `record`: "scored", "anomaly" or
+        "incident".
 
         Raises Undecodable, or RegistryUnavailable before anything was taken.
         """
@@ -24,10 +33,10 @@ class Intake:
             return None
         row = self._decoder.decode(value, record)
         _check(row)
-        return self._keep(feed, record, row)
+        return self._keep_incident(feed, row) if record == "incident" else self._keep(feed, record, row)
 
     def _keep(self, feed: Feed, record: str, row: dict) -> Event | None:
-        at, service = round(row["Timestamp"].timestamp() * 1000), row["ServiceName"]
+        at, service = _milliseconds(row["Timestamp"]), row["ServiceName"]
         common = (at, row["Value"], row["Expected"], row["Spread"], row["PredictedPct"])
         if record == "scored":
             reading = Reading(*common, row["Anomalous"], row["BaselineVersion"])
@@ -37,9 +46,19 @@ class Intake:
         self._memory.put_anomaly(feed.name, anomaly)
         return Event(ANOMALY, feed.name, service, anomaly)
 
+    def _keep_incident(self, feed: Feed, row: dict) -> Event:
+        times = {name: _milliseconds(row[name]) for name in ("Start", "Last", "At", "End", "PeakAt") if row[name] is not None}
+        cells = {_snake(name): times.get(name, cell) for name, cell in row.items()}
+        incident = Incident(service=cells.pop("service_name"), **cells)
+        self._incidents.put(feed.name, incident)
+        return Event(INCIDENT, feed.name, incident.service, incident)
+
     def _forget(self, feed: Feed, record: str, key: bytes | None) -> None:
-        """A record without value deletes its key, `<ServiceName>|<epoch milliseconds>`."""
-        named = re.fullmatch(r"(.+)\|(-?[0-9]{1,19})", (key or b"").decode(errors="replace"), re.DOTALL)
+        """A record without value deletes its key: of an incident its id, else `<ServiceName>|<epoch milliseconds>`."""
+        text = (key or b"").decode(errors="replace")
+        if record == "incident":
+            return self._incidents.forget(feed.name, text)
+        named = re.fullmatch(r"(.+)\|(-?[0-9]{1,19})", text, re.DOTALL)
         if named is None:
             raise Undecodable(f"deletes the key {(key or b'')[:100]!r}, which is not <ServiceName>|<epoch milliseconds>")
         forget = self._memory.forget_reading if record == "scored" else self._memory.forget_anomaly
@@ -48,8 +67,17 @@ class Intake:
 
 def _check(row: dict) -> None:
     """Raises Undecodable where the API could not show the record: JSON has no NaN, and a time zone no day before the first."""
-    for name in ("Expected", "Spread", "PredictedPct"):
-        if row[name] is not None and not math.isfinite(row[name]):
-            raise Undecodable(f"{name} is {row[name]}")
-    if not series.FIRST <= row["Timestamp"] <= series.LAST:
-        raise Undecodable(f"Timestamp is {row['Timestamp']}, which is not between {series.FIRST:%Y} and {series.LAST:%Y}")
+    for name, cell in row.items():
+        if isinstance(cell, float) and not math.isfinite(cell):
+            raise Undecodable(f"{name} is {cell}")
+        if isinstance(cell, dt.datetime) and not series.FIRST <= cell <= series.LAST:
+            raise Undecodable(f"{name} is {cell}, which is not between {series.FIRST:%Y} and {series.LAST:%Y}")
+
+
+def _milliseconds(at: dt.datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+def _snake(name: str) -> str:
+    """LevelShift: level_shift."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -1,6 +1,7 @@
-"""The derived topics, followed: one thread that reads `<feed>.scored` and `<feed>.anomalies` of every feed into memory.
+"""The derived topics, followed: one thread that reads scored readings, anomalies and incidents of every feed into memory.
 
-Partitions are assigned, never subscribed, and no offset is committed: each process reads for itself from about an hour back.
+Partitions are assigned, never subscribed, and no offset is committed: each process reads for itself, readings from about an hour
+back and incidents from their first.
 Brokers that are down, topics that do not exist yet and records that do not decode are states to be shown, not reasons to stop.
 """
 
@@ -16,10 +17,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from confluent_kafka.admin import AdminClient
 
 from contracts.feeds import Feed
-from serving.decoder import Decoder, RegistryUnavailable, Undecodable
+from serving.decoder import RegistryUnavailable, Undecodable
 from serving.events import Event, Events
 from serving.intake import Intake
-from serving.memory import Memory
 
 log = logging.getLogger("serving.live_consumer")
 librdkafka_log = logging.getLogger("serving.librdkafka")
@@ -47,7 +47,7 @@ class Status:
 
 
 class LiveConsumer:
-    """Follows the topics of the feeds into `memory`, and publishes what is new to `events`. `kafka`: a client's basic options.
+    """Follows the topics of the feeds into memory, and publishes what is new to `events`. `kafka`: a client's basic options.
 
     `feeds` is asked at each discovery: new ones are taken up, and memory lets those go that are gone.
     """
@@ -56,13 +56,12 @@ class LiveConsumer:
         self,
         kafka: dict[str, str],
         feeds: Callable[[], Mapping[str, Feed]],
-        memory: Memory,
+        intake: Intake,
         events: Events,
-        decoder: Decoder,
         lookback_seconds: int,
     ):
         self.status = Status()
-        self._feeds, self._memory, self._events, self._intake = feeds, memory, events, Intake(memory, decoder)
+        self._feeds, self._intake, self._events = feeds, intake, events
         self._lookback = lookback_seconds
         self._topics = _topics(feeds())
         self._assigned: dict[tuple[str, int], str] = {}
@@ -129,7 +128,7 @@ class LiveConsumer:
             self._consumer.incremental_unassign([TopicPartition(*each) for each in gone])
             self._at_end -= gone
             self._assigned = {each: identity for each, identity in self._assigned.items() if each not in gone}
-        self._memory.keep(feeds)
+        self._intake.keep(feeds)
         self._events.keep(feeds)
         new = there.keys() - self._assigned.keys()
         if new:
@@ -167,7 +166,9 @@ class LiveConsumer:
         return starts
 
     def _seconds_back(self, topic: str) -> int:
-        feed, _ = self._topics[topic]
+        feed, record = self._topics[topic]
+        if record == "incident":
+            return feed.retention_days * 86_400  # they are few, and one may be open for long
         return max(self._lookback, INTERVALS_BACK * feed.interval_seconds)
 
     def _turn(self) -> None:
@@ -236,5 +237,5 @@ class LiveConsumer:
 
 def _topics(feeds: Mapping[str, Feed]) -> dict[str, tuple[Feed, str]]:
     """By each derived topic, its feed and the kind of its records."""
-    scored = {feed.scored_topic: (feed, "scored") for feed in feeds.values()}
-    return scored | {feed.anomalies_topic: (feed, "anomaly") for feed in feeds.values()}
+    records = {"scored_topic": "scored", "anomalies_topic": "anomaly", "incidents_topic": "incident"}
+    return {getattr(feed, topic): (feed, record) for feed in feeds.values() for topic, record in records.items()}

@@ -122,6 +122,33 @@ class AnomalyInfo(BaseModel):
     baseline_version: Version
 
 
+class IncidentInfo(BaseModel):
+    """Readings of one service that deviate together, or that are missing. A silence has no figures of readings."""
+
+    feed: str
+    service: str
+    id: Annotated[str, Field(description="The service and the start; the same when the incident is computed again.")]
+    kind: Annotated[str, Field(description="deviation or silence.")]
+    state: Annotated[str, Field(description="opened, updated or closed.")]
+    start: Annotated[dt.datetime, Field(description="Start of the first reading that is unusual or missing, UTC.")]
+    start_local: Annotated[dt.datetime, Field(description="The same instant with the offset of the feed's time zone.")]
+    last: Annotated[dt.datetime, Field(description="Newest unusual reading; of a silence, the reading before it. UTC.")]
+    at: Annotated[dt.datetime, Field(description="The reading by which the state became what it is, UTC.")]
+    end: Annotated[dt.datetime | None, Field(description="End of the last interval, UTC; null: the incident is open.")]
+    score: Annotated[float, Field(description="Highest score of its readings; 0 for a silence.")]
+    cause: Annotated[str, Field(description="Why, in words.")]
+    level_shift: Annotated[bool, Field(description="Whether the level has changed for good.")]
+    readings: Annotated[int, Field(description="Number of unusual readings.")]
+    actual: Annotated[float | None, Field(description="Sum of the unusual readings, in the unit of the value.")]
+    expected: Annotated[float | None, Field(description="Sum of what was expected instead, in the unit of the value.")]
+    area: Annotated[float | None, Field(description="Sum of the absolute differences, in the unit of the value.")]
+    direction: Annotated[str | None, Field(description="high: actual is at least expected; low: it is less.")]
+    peak_at: Annotated[dt.datetime | None, Field(description="Start of the most unusual reading, UTC.")]
+    peak: Annotated[float | None, Field(description="Its value.")]
+    peak_expected: Annotated[float | None, Field(description="What was expected instead, in the unit of the value.")]
+    peak_size: Annotated[float | None, Field(description="Its error, in scales; negative if it is too low.")]
+
+
 class PromotionInfo(BaseModel):
     """A commit that changed the baseline in force. What it does not say of itself is null."""
 

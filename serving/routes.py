@@ -14,6 +14,7 @@ from contracts.feeds import Feed
 from serving import data_docs, models, series, streams
 from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, Limit, declared_feed, known_service
 from serving.events import Event
+from serving.incidents import Incident
 from serving.memory import Anomaly, Reading
 from serving.problems import ProblemError
 from serving.state import State
@@ -97,6 +98,17 @@ def anomalies(
     return [_anomaly_info(feed, each) for each in state.memory.anomalies(feed.name, limit, service)]
 
 
+@router.get("/api/feeds/{feed}/incidents", tags=["feeds"], summary="Latest incidents, newest first", responses=REFUSED)
+def incidents(
+    feed: DeclaredFeed,
+    state: CurrentState,
+    limit: Limit = 100,
+    service: Annotated[str | None, Query(description="Of this service only.")] = None,
+    only_open: Annotated[bool, Query(alias="open", description="Only those that are not closed.")] = False,
+) -> list[models.IncidentInfo]:
+    return [_incident_info(feed, each) for each in state.incidents.of(feed.name, limit, service, only_open)]
+
+
 @router.get("/api/feeds/{feed}/baseline", tags=["baseline"], summary="The baseline in force and its history", responses=REFUSED)
 def baseline(feed: DeclaredFeed, state: CurrentState, limit: Limit = 50) -> models.Baseline:
     history = [models.PromotionInfo.model_validate(each, from_attributes=True) for each in state.tables.promotions(feed, limit)]
@@ -119,7 +131,7 @@ def running_streams(state: CurrentState) -> list[models.StreamInfo]:
 
 def listened_to(
     state: CurrentState,
-    feed: Annotated[str, Query(description="Anomalies of this feed.")],
+    feed: Annotated[str, Query(description="Anomalies and incidents of this feed.")],
     service: Annotated[
         str | None, Query(description="Scored readings of this service only; of every service if left out.")
     ] = None,
@@ -131,7 +143,7 @@ def listened_to(
 @router.get(
     "/api/events",
     tags=["feeds"],
-    summary="New scored readings and anomalies as they come (Server-Sent Events)",
+    summary="New scored readings, anomalies and incidents as they come (Server-Sent Events)",
     response_class=EventSourceResponse,
     responses=REFUSED,
 )
@@ -139,8 +151,8 @@ async def events(
     what: Annotated[tuple[Feed, str | None], Depends(listened_to)], state: CurrentState
 ) -> AsyncIterator[ServerSentEvent]:
     """`scored` carries a point as in the series, with its service; `anomaly` one as in the list of anomalies, of every service of
-    the feed; `resync` says that this listener was too slow and has to load afresh; `alive`, after 10 s without another event,
-    that the line is well."""
+    the feed; `incident` one as in the list of incidents; `resync` says that this listener was too slow and has to load afresh;
+    `alive`, after 10 s without another event, that the line is well."""
     feed, service = what
     yield ServerSentEvent(comment="listening", retry=2000)
     async for event in state.events.listen(feed.name, service):
@@ -153,7 +165,15 @@ def event_json(feed: Feed, event: Event) -> str:
         return models.ScoredPoint(service=event.service, **dict(series.point(feed, event.record))).model_dump_json()
     if isinstance(event.record, Anomaly):
         return _anomaly_info(feed, event.record).model_dump_json()
+    if isinstance(event.record, Incident):
+        return _incident_info(feed, event.record).model_dump_json()
     return "{}"
+
+
+def _incident_info(feed: Feed, incident: Incident) -> models.IncidentInfo:
+    cells = {name: getattr(incident, name) for name in Incident.__dataclass_fields__}
+    times = {name: series.instant(cells[name]) for name in ("start", "last", "at", "end", "peak_at") if cells[name] is not None}
+    return models.IncidentInfo(feed=feed.name, start_local=times["start"].astimezone(feed.zone), **(cells | times))
 
 
 def _anomaly_info(feed: Feed, anomaly: Anomaly) -> models.AnomalyInfo:

@@ -36,6 +36,7 @@ class Settings:
     readings_per_service: int = 1500
     services_per_feed: int = 1000  # those of the baseline in force first
     anomalies_per_feed: int = 1000
+    incidents_per_feed: int = 1000
     client_queue: int = 1000  # events that wait for one slow page before it must reload
 
     @classmethod

@@ -8,6 +8,8 @@ from serving.baseline_services import BaselineServices
 from serving.declared_feeds import DeclaredFeeds
 from serving.decoder import Decoder
 from serving.events import Events
+from serving.incidents import Incidents
+from serving.intake import Intake
 from serving.live_consumer import LiveConsumer
 from serving.memory import Memory
 from serving.settings import Settings
@@ -19,6 +21,7 @@ class State:
     settings: Settings
     declared: DeclaredFeeds
     memory: Memory
+    incidents: Incidents
     events: Events
     live: LiveConsumer
     tables: Tables
@@ -29,11 +32,14 @@ class State:
         """Raises DeclarationError where a feed's declaration has a mistake."""
         declared = DeclaredFeeds(settings.feeds)
         memory = Memory(settings.readings_per_service, settings.services_per_feed, settings.anomalies_per_feed)
+        incidents = Incidents(settings.incidents_per_feed)
         events = Events(settings.client_queue)
         kafka = settings.access.client_options(settings.kafka)
-        live = LiveConsumer(kafka, declared.look, memory, events, Decoder(settings.registry), settings.lookback_seconds)
+        intake = Intake(memory, incidents, Decoder(settings.registry))
+        live = LiveConsumer(kafka, declared.look, intake, events, settings.lookback_seconds)
         tables = Tables(settings.lake)
-        return cls(settings, declared, memory, events, live, tables, BaselineServices(lambda: declared.feeds, tables, memory))
+        baseline_services = BaselineServices(lambda: declared.feeds, tables, memory)
+        return cls(settings, declared, memory, incidents, events, live, tables, baseline_services)
 
     @property
     def feeds(self) -> dict[str, Feed]:

@@ -50,7 +50,8 @@ def wanted(feeds: Iterable[Feed], queries: Iterable[Query]) -> list[AclBinding]:
         derived = (feed.scored_topic, feed.anomalies_topic, feed.dead_letter_topic)
         rules += [_topic("streams", AclOperation.WRITE, topic) for topic in derived]
         rules += [_topic("batch", operation, feed.dead_letter_topic) for operation in (AclOperation.READ, AclOperation.WRITE)]
-        rules += [_topic("serving", AclOperation.READ, topic) for topic in derived[:2]]
+        shown = (feed.scored_topic, feed.anomalies_topic, feed.incidents_topic)
+        rules += [_topic("serving", AclOperation.READ, topic) for topic in shown]
     for topic in FOREVER:
         rules += [_topic("registry", operation, topic) for operation in (AclOperation.READ, AclOperation.WRITE)]
     rules += [_topic("registry", AclOperation.WRITE, REGISTRY_EVENTS)]

@@ -15,6 +15,8 @@ from contracts.kafka_access import PLAIN, KafkaAccess
 from contracts.queries import load_queries
 from serving.decoder import Decoder
 from serving.events import Events
+from serving.incidents import Incidents
+from serving.intake import Intake
 from serving.live_consumer import LiveConsumer
 from serving.memory import Memory
 from stack.deploy import acls
@@ -184,12 +186,13 @@ def test_serving_follows_the_topics(cluster, caplog):
     assert outcome(cluster.client("streams"), FEED.scored_topic) == 0  # bytes that no one can decode
     declared = FEED.model_copy(update={"name": "declared-just-now"})  # its topics are not there, and not allowed
     feeds = {each.name: each for each in (FEED, declared)}
-    live = LiveConsumer(cluster.client("serving"), lambda: feeds, Memory(10, 10, 10), Events(10), Decoder(cluster.registry), 3600)
+    intake = Intake(Memory(10, 10, 10), Incidents(10), Decoder(cluster.registry))
+    live = LiveConsumer(cluster.client("serving"), lambda: feeds, intake, Events(10), 3600)
     live.start()
     try:
         until(lambda: live.status.caught_up, "caught up", cluster.folder / "kafka-1.log", 30)
         assert live.status.broker == "connected"
-        assert live.status.missing_topics == [declared.anomalies_topic, declared.scored_topic]
+        assert live.status.missing_topics == [declared.anomalies_topic, declared.incidents_topic, declared.scored_topic]
         assert live.status.undecodable
         said = [record.getMessage() for record in caplog.records if record.name == "serving.live_consumer"]
         assert [line for line in said if not line.startswith("undecodable")] == [], "it was refused something"

@@ -21,12 +21,15 @@ def test_with_nothing_there_everything_says_none_yet(client, feed):
     assert info["rule"] == {"percent": 5.0, "spread": 6.0, "minimum": 20.0}
     assert client.get(f"/api/feeds/{feed.name}/services").json() == []
     assert client.get(f"/api/feeds/{feed.name}/anomalies").json() == []
+    assert client.get(f"/api/feeds/{feed.name}/incidents").json() == []
     assert client.get(f"/api/feeds/{feed.name}/baseline").json() == {"version": None, "in_force": None, "history": []}
     assert client.get(f"/api/feeds/{feed.name}/gate-results").json() == []
     assert client.get("/api/streams").json() == []
 
 
-@pytest.mark.parametrize("path", ["", "/services", "/services/a/series", "/anomalies", "/baseline", "/gate-results"])
+@pytest.mark.parametrize(
+    "path", ["", "/services", "/services/a/series", "/anomalies", "/incidents", "/baseline", "/gate-results"]
+)
 def test_an_undeclared_feed_is_refused(client, feed, path):
     assert feed.name in problem(client.get(f"/api/feeds/nope{path}"), 404, "unknown-feed")["remedy"]
 

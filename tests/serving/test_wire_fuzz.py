@@ -1,5 +1,6 @@
 """Any bytes on the derived topics: a record is shown as fastavro reads it, or counted with a reason. The API still answers."""
 
+import datetime as dt
 import io
 import json
 import math
@@ -31,6 +32,7 @@ IDS = {record: number for number, record in enumerate(RECORDS, 1)}
 NO_AVRO = 1000  # the id of a schema that is JSON Schema
 SCHEMA_OF = {number: {"schema": json.dumps(avro.latest(record))} for record, number in IDS.items()}
 SCHEMA_OF[NO_AVRO] = {"schema": '{"type": "object"}', "schemaType": "JSON"}
+SHOWN = ["scored", "anomaly", "incident"]
 FEED = Feed(name="fuzzed", description="d", record="service_use_record", timezone="America/New_York")
 
 
@@ -48,7 +50,7 @@ class Serving:
 
     def take(self, record: str, key: bytes | None, value: bytes | None) -> tuple[Event | None, str | None]:
         """The event that pages get, and the reason where it counts the record as undecodable."""
-        name = FEED.scored_topic if record == "scored" else FEED.anomalies_topic
+        name = {"scored": FEED.scored_topic, "anomaly": FEED.anomalies_topic, "incident": FEED.incidents_topic}[record]
         said = {"topic": name, "partition": 0, "offset": 5, "error": None, "key": key, "value": value}
         app: Any = self.client.app
         live = app.state.sundial.live
@@ -90,12 +92,13 @@ def by_fastavro(value: bytes, record: str) -> dict | None:
 
 def shown(row: dict) -> bool:
     """Whether it can be shown: numbers that are finite, a time in which a page can count."""
-    numbers = (row["Expected"], row["Spread"], row["PredictedPct"])
-    return all(each is None or math.isfinite(each) for each in numbers) and 1900 <= row["Timestamp"].year < 2200
+    numbers = [each for each in row.values() if isinstance(each, float)]
+    times = [each for each in row.values() if isinstance(each, dt.datetime)]
+    return all(map(math.isfinite, numbers)) and all(1900 <= each.year < 2200 for each in times)
 
 
 @pytest.mark.parametrize("writer", RECORDS)
-@given(data=st.data(), record=st.sampled_from(["scored", "anomaly"]))
+@given(data=st.data(), record=st.sampled_from(SHOWN))
 def test_a_record_is_read_as_fastavro_reads_it_or_counted_with_a_reason(serving, writer, record, data):
     value = data.draw(hostile.payloads(avro.latest(writer), IDS[writer]))
     row = by_fastavro(value, record)
@@ -105,15 +108,19 @@ def test_a_record_is_read_as_fastavro_reads_it_or_counted_with_a_reason(serving,
         assert reason
     else:
         assert (event.service, reason) == (row["ServiceName"], None)
-        assert (event.record.at, event.record.value) == (round(row["Timestamp"].timestamp() * 1000), row["Value"])
-        numbers = (event.record.expected, event.record.spread, event.record.pct, event.record.baseline_version)
-        assert numbers == (row["Expected"], row["Spread"], row["PredictedPct"], row["BaselineVersion"])
+        if record == "incident":
+            assert (event.record.id, event.record.start) == (row["Id"], round(row["Start"].timestamp() * 1000))
+            assert (event.record.end is None, event.record.peak_size) == (row["End"] is None, row["PeakSize"])
+        else:
+            assert (event.record.at, event.record.value) == (round(row["Timestamp"].timestamp() * 1000), row["Value"])
+            numbers = (event.record.expected, event.record.spread, event.record.pct, event.record.baseline_version)
+            assert numbers == (row["Expected"], row["Spread"], row["PredictedPct"], row["BaselineVersion"])
         json.loads(event_json(FEED, event), parse_constant=pytest.fail)  # NaN is no JSON
-    for path in ("", "/services", "/anomalies"):
+    for path in ("", "/services", "/anomalies", "/incidents"):
         assert serving.client.get(f"/api/feeds/{FEED.name}{path}").status_code == 200
 
 
-@given(st.one_of(st.none(), st.binary(), st.text().map(str.encode)), st.sampled_from(["scored", "anomaly"]))
+@given(st.one_of(st.none(), st.binary(), st.text().map(str.encode)), st.sampled_from(SHOWN))
 @example(b"a|--5", "scored")
 @example("a|²".encode(), "scored")
 @example(b"a|" + b"9" * 5000, "anomaly")
@@ -121,7 +128,7 @@ def test_a_record_is_read_as_fastavro_reads_it_or_counted_with_a_reason(serving,
 def test_a_deletion_of_any_key_stops_nothing(serving, key, record):
     event, reason = serving.take(record, key, None)
     assert event is None
-    assert (reason is None) == bool(re.fullmatch(rb"(?s).+\|-?[0-9]{1,19}", key or b""))
+    assert (reason is None) == (record == "incident" or bool(re.fullmatch(rb"(?s).+\|-?[0-9]{1,19}", key or b"")))
 
 
 def test_a_record_of_a_schema_that_is_not_avro_is_counted(serving):

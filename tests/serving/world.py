@@ -196,6 +196,33 @@ def anomaly(row: dict) -> dict:
     return {name: row[name] for name in row if name not in ("DayType", "Slot", "Anomalous")}
 
 
+def incident(service: str, start: dt.datetime, state: str = "opened", **overrides) -> dict:
+    """A surge to the double of what was expected, of one reading."""
+    row = {
+        "Id": f"{service}@{start:%Y-%m-%dT%H:%M:%SZ}",
+        "ServiceName": service,
+        "Kind": "deviation",
+        "State": state,
+        "Start": start,
+        "Last": start,
+        "At": start,
+        "End": start + dt.timedelta(seconds=10) if state == "closed" else None,
+        "Score": 3.5,
+        "Cause": "9.1 scales above what this time of day leads to expect",
+        "LevelShift": False,
+        "Readings": 1,
+        "Actual": 200.0,
+        "Expected": 100.0,
+        "Area": 100.0,
+        "Direction": "high",
+        "PeakAt": start,
+        "Peak": 200.0,
+        "PeakExpected": 100.0,
+        "PeakSize": 9.1,
+    }
+    return row | overrides
+
+
 class Topics:
     """A feed's derived topics on a real broker, with their schemas in a real registry."""
 
@@ -204,7 +231,7 @@ class Topics:
         self._admin = AdminClient({"bootstrap.servers": kafka})
         self._producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
         client = SchemaRegistryClient({"url": registry})
-        self._topics = {"scored": feed.scored_topic, "anomaly": feed.anomalies_topic}
+        self._topics = {"scored": feed.scored_topic, "anomaly": feed.anomalies_topic, "incident": feed.incidents_topic}
         self.ids = {
             record: client.register_schema(avro.subject(topic), Schema(json.dumps(avro.latest(record)), "AVRO"))
             for record, topic in self._topics.items()
@@ -237,7 +264,7 @@ class Topics:
             value = io.BytesIO(avro.HEADER.pack(avro.MAGIC, self.ids[record]))
             value.seek(0, io.SEEK_END)
             fastavro.schemaless_writer(value, self._schemas[record], row)
-            key = f"{row['ServiceName']}|{round(row['Timestamp'].timestamp() * 1000)}"
+            key = row["Id"] if record == "incident" else f"{row['ServiceName']}|{round(row['Timestamp'].timestamp() * 1000)}"
             self.send_raw(record, key, value.getvalue(), written, flush=False)
         self._producer.flush(20)
 

@@ -123,7 +123,7 @@ def feed(**overrides) -> Feed:
 def test_contracts_are_registered_once_under_their_topics_with_full_compatibility(broker):
     declared = feed()
     ids = schemas.register(broker.registry, declared.topics)
-    assert set(ids) == {f"{declared.name}{suffix}-value" for suffix in ("", ".scored", ".anomalies")}
+    assert set(ids) == {f"{declared.name}{suffix}-value" for suffix in ("", ".scored", ".anomalies", ".incidents")}
     assert schemas.register(broker.registry, declared.topics) == ids
     client = SchemaRegistryClient({"url": broker.registry})
     subject = f"{declared.name}-value"

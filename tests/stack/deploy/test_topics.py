@@ -33,7 +33,7 @@ def test_a_feeds_topics_are_created_as_declared(broker):
     declared = feed()
     changes = topics.deploy(broker.kafka, declared.topics)
     assert sorted(changes) == sorted(
-        f"{declared.name}{suffix}: created" for suffix in ("", ".scored", ".anomalies", ".dead-letter")
+        f"{declared.name}{suffix}: created" for suffix in ("", ".scored", ".anomalies", ".incidents", ".dead-letter")
     )
     assert partitions(broker, declared.topic) == 2
     assert partitions(broker, declared.dead_letter_topic) == 1

@@ -1,0 +1,66 @@
+"""The newest incidents of each feed, in bounded memory. One consumer thread writes, every request reads."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Container
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """An incident as its last record says it (schemas/avro/incident). Times are epoch milliseconds."""
+
+    id: str
+    service: str
+    kind: str
+    state: str
+    start: int
+    last: int
+    at: int
+    end: int | None
+    score: float
+    cause: str
+    level_shift: bool
+    readings: int
+    actual: float | None
+    expected: float | None
+    area: float | None
+    direction: str | None
+    peak_at: int | None
+    peak: float | None
+    peak_expected: float | None
+    peak_size: float | None
+
+
+class Incidents:
+    """Incidents by feed and id. Of a feed with more than `per_feed` the closed ones that began first go, then open ones."""
+
+    def __init__(self, per_feed: int):
+        self._lock = threading.Lock()
+        self._per_feed = per_feed
+        self._feeds: defaultdict[str, dict[str, Incident]] = defaultdict(dict)
+
+    def keep(self, feeds: Container[str]) -> None:
+        """Lets all other feeds go."""
+        with self._lock:
+            for name in [name for name in self._feeds if name not in feeds]:
+                del self._feeds[name]
+
+    def put(self, feed: str, incident: Incident) -> None:
+        """The newest record of its id."""
+        with self._lock:
+            known = self._feeds[feed]
+            known[incident.id] = incident
+            if len(known) > self._per_feed:
+                del known[min(known.values(), key=lambda each: (each.state != "closed", each.start, each.id)).id]
+
+    def forget(self, feed: str, id_: str) -> None:
+        with self._lock:
+            self._feeds[feed].pop(id_, None)
+
+    def of(self, feed: str, limit: int, service: str | None = None, only_open: bool = False) -> list[Incident]:
+        """Those that began last first."""
+        with self._lock:
+            known = list(self._feeds.get(feed, {}).values())
+        wanted = [each for each in known if service in (None, each.service) and not (only_open and each.state == "closed")]
+        return sorted(wanted, key=lambda each: (-each.start, each.service))[:limit]

@@ -1,0 +1,66 @@
+"""Incidents in bounded memory: the last record of each, open ones for longest."""
+
+from dataclasses import replace
+
+import pytest
+
+from serving.incidents import Incident, Incidents
+
+SURGE = Incident(
+    id="a@1",
+    service="a",
+    kind="deviation",
+    state="opened",
+    start=1,
+    last=1,
+    at=1,
+    end=None,
+    score=3.0,
+    cause="why",
+    level_shift=False,
+    readings=1,
+    actual=2.0,
+    expected=1.0,
+    area=1.0,
+    direction="high",
+    peak_at=1,
+    peak=2.0,
+    peak_expected=1.0,
+    peak_size=9.0,
+)
+
+
+def of(service: str, start: int, state: str = "opened") -> Incident:
+    return replace(SURGE, id=f"{service}@{start}", service=service, start=start, state=state)
+
+
+@pytest.fixture
+def known() -> Incidents:
+    return Incidents(per_feed=3)
+
+
+def test_the_last_record_of_an_id_counts_and_the_newest_come_first(known):
+    for each in (of("a", 1), of("b", 2), of("a", 1, "closed")):
+        known.put("calls", each)
+    assert known.of("calls", 9) == [of("b", 2), of("a", 1, "closed")]
+    assert known.of("calls", 9, only_open=True) == [of("b", 2)]
+    assert known.of("calls", 9, service="a") == [of("a", 1, "closed")]
+    assert known.of("calls", 1) == [of("b", 2)]
+    assert known.of("other", 9) == []
+
+
+def test_the_oldest_closed_one_makes_room_first(known):
+    for each in (of("a", 1), of("b", 2, "closed"), of("c", 3, "closed"), of("d", 4), of("e", 5)):
+        known.put("calls", each)
+    assert [each.service for each in known.of("calls", 9)] == ["e", "d", "a"]
+    known.put("calls", of("f", 6))
+    assert [each.service for each in known.of("calls", 9)] == ["f", "e", "d"]
+
+
+def test_what_is_deleted_or_of_a_feed_that_is_gone_is_let_go(known):
+    known.put("calls", of("a", 1))
+    known.put("other", of("b", 1))
+    known.forget("calls", "a@1")
+    known.forget("calls", "a@1")
+    known.keep({"calls"})
+    assert known.of("calls", 9) == known.of("other", 9) == []
