@@ -75,6 +75,31 @@ export interface AnomalyInfo {
   baseline_version: number | null;
 }
 
+export interface IncidentInfo {
+  feed: string;
+  service: string;
+  id: string;
+  kind: string;
+  state: string;
+  start: string;
+  start_local: string;
+  last: string;
+  at: string;
+  end: string | null;
+  score: number;
+  cause: string;
+  level_shift: boolean;
+  readings: number;
+  actual: number | null;
+  expected: number | null;
+  area: number | null;
+  direction: string | null;
+  peak_at: string | null;
+  peak: number | null;
+  peak_expected: number | null;
+  peak_size: number | null;
+}
+
 export interface PromotionInfo {
   version: number;
   kind: "promotion" | "rollback" | "write";

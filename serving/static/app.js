@@ -4,27 +4,29 @@ import { Chart } from "./chart.js";
 import { byId, empty, make, selectById } from "./dom.js";
 import { late, mark, readingsAsOf, verdict } from "./freshness.js";
 import { gateResults } from "./gate.js";
+import { incidents, withIncident } from "./incidents.js";
 import { insert, slide } from "./live_series.js";
 import { failing, get, onlyLoad, run } from "./loads.js";
 import * as panels from "./panels.js";
 import { serverNow, takeTime } from "./server_time.js";
 import { Stream } from "./stream.js";
 
-/** @import { AnomalyInfo, FeedInfo, Health, ScoredPoint, ServiceInfo, Shown, StreamInfo } from "../page.d.ts" */
+/** @import { AnomalyInfo, FeedInfo, Health, IncidentInfo, ScoredPoint, ServiceInfo, Shown, StreamInfo } from "../page.d.ts" */
 
 const WINDOWS = [90, 360, 1440]; // in intervals: 15 minutes, 1 hour, 4 hours at ten seconds
 const STATE_SECONDS = 5;
 const SHOWN_ANOMALIES = 100;
+const SHOWN_INCIDENTS = 50;
 const SHOWN_GATE_RESULTS = 10;
 
 const chart = new Chart(byId("chart"));
 /**
  * What is chosen and what is shown; `start` chooses a feed before anything else reads it.
  * @type {{ feeds: FeedInfo[], feed: FeedInfo, services: string[], service: string | null, minutes: number | null, at: string | null,
- *   series: Shown | null, loadedAt: number, anomalies: AnomalyInfo[], streams: StreamInfo[], stateAt: number, health: Health | null }}
+ *   series: Shown | null, loadedAt: number, anomalies: AnomalyInfo[], incidents: IncidentInfo[], streams: StreamInfo[], stateAt: number, health: Health | null }}
  */
-const now = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, minutes: null, at: null, series: null, loadedAt: Number.NaN, anomalies: [], streams: [], stateAt: Number.NaN, health: null };
-const stream = new Stream({ scored: takePoint, anomaly: takeAnomaly, resync: () => run("readings", reload) }, () => run("readings", reload));
+const now = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, minutes: null, at: null, series: null, loadedAt: Number.NaN, anomalies: [], incidents: [], streams: [], stateAt: Number.NaN, health: null };
+const stream = new Stream({ scored: takePoint, anomaly: takeAnomaly, incident: takeIncident, resync: () => run("readings", reload) }, () => run("readings", reload));
 let loading = new AbortController(); // ends the requests of a choice that was left
 
 const path = (rest = "") => `/api/feeds/${encodeURIComponent(now.feed.name)}${rest}`;
@@ -63,14 +65,13 @@ async function choose({ feed = now.feed, service = now.service, minutes = now.mi
   now.feed = feed;
   now.at = at;
   now.minutes = minutes !== null && windows(feed).includes(minutes) ? minutes : windows(feed)[1];
-  const [services, list] = await Promise.all([get(path("/services"), loading.signal), get(path(`/anomalies?limit=${SHOWN_ANOMALIES}`), loading.signal)]);
+  const [services, list] = await Promise.all([get(path("/services"), loading.signal), loadFlagged()]);
   now.services = services.map((/** @type {ServiceInfo} */ each) => each.name);
-  now.anomalies = list;
   now.service = service !== null && now.services.includes(service) ? service : (list[0]?.service ?? now.services[0] ?? null);
   const query = new URLSearchParams({ feed: feed.name, ...(now.service !== null && { service: now.service }), minutes: String(now.minutes), ...(at && { at }) });
   if (location.search !== `?${query}`) history[url === "push" ? "pushState" : "replaceState"](null, "", `?${query}`);
   selectors();
-  drawAnomalies();
+  drawFlagged();
   await Promise.all([loadSeries(true), loadState()]);
   stream.follow(`/api/events?${new URLSearchParams({ feed: feed.name, ...(now.service !== null && { service: now.service }) })}`);
 }
@@ -159,7 +160,22 @@ function showFreshness() {
   }
 }
 
-const drawAnomalies = () => panels.anomalies(now.anomalies, now.feed, now.service, ({ service, at }) => take({ service, at: shown(at) ? now.at : at }));
+/** Anomalies and incidents of the feed; returns the anomalies. */
+async function loadFlagged() {
+  const paths = [`/anomalies?limit=${SHOWN_ANOMALIES}`, `/incidents?limit=${SHOWN_INCIDENTS}`];
+  [now.anomalies, now.incidents] = await Promise.all(paths.map((each) => get(path(each), loading.signal)));
+  return now.anomalies;
+}
+
+/** @type {(service: string, at: string) => void} Chooses the service, around that instant if the chart does not show it already. */
+const lookAt = (service, at) => take({ service, at: shown(at) ? now.at : at });
+const drawAnomalies = () => panels.anomalies(now.anomalies, now.feed, now.service, ({ service, at }) => lookAt(service, at));
+const drawIncidents = () => incidents(now.incidents, now.feed, now.service, ({ service, start }) => lookAt(service, start));
+
+function drawFlagged() {
+  drawAnomalies();
+  drawIncidents();
+}
 
 /** @type {(at: string) => boolean} Whether the chart's window reaches to that instant already. */
 const shown = (at) => now.series !== null && Date.parse(now.series.start) <= Date.parse(at) && Date.parse(at) <= Date.parse(now.series.end);
@@ -183,6 +199,12 @@ function takeAnomaly(anomaly) {
   soon("anomalies", drawAnomalies);
 }
 
+/** @param {IncidentInfo} incident */
+function takeIncident(incident) {
+  now.incidents = withIncident(now.incidents, incident).slice(0, SHOWN_INCIDENTS);
+  soon("incidents", drawIncidents);
+}
+
 const waiting = /** @type {Set<string>} */ (new Set());
 
 /**
@@ -200,8 +222,8 @@ function soon(what, draw) {
 }
 
 async function reload() {
-  now.anomalies = await get(path(`/anomalies?limit=${SHOWN_ANOMALIES}`), loading.signal);
-  drawAnomalies();
+  await loadFlagged();
+  drawFlagged();
   await loadSeries(false);
 }
 

@@ -85,6 +85,30 @@ def test_new_records_appear_by_themselves(page, site, feed, at):
     assert seconds == sorted(set(seconds))
 
 
+def test_incidents_open_and_close_before_ones_eyes(page, site, feed, at):
+    url, topics = site
+    page.goto(f"{url}/?feed={feed.name}&service=a")
+    expect(page.locator("#connection")).to_have_text("Live")
+    expect(page.locator("#incidents-card")).to_be_hidden()
+    topics.send("incident", [world.incident("a", at(0), "closed"), world.incident(NASTY, at(20), Cause=NASTY)])
+    rows = page.locator("#incidents li")
+    expect(rows).to_have_count(2, timeout=5000)
+    expect(rows.nth(0)).to_contain_text("open")
+    expect(rows.nth(0)).to_contain_text("Too high, for")
+    expect(rows.nth(0).locator("p.quiet")).to_have_text(NASTY)
+    expect(rows.nth(1)).to_contain_text("Too high, 10 s long: 200 at its peak, 100 expected")
+    silent = {"Kind": "silence", "Readings": 0, "Score": 0.0, "Direction": None, "Peak": None, "PeakExpected": None}
+    topics.send("incident", [world.incident("a", at(25), **silent), world.incident(NASTY, at(20), "closed", LevelShift=True)])
+    expect(rows).to_have_count(3, timeout=5000)
+    expect(rows.nth(0)).to_contain_text("No readings, for")
+    expect(rows.nth(1)).to_contain_text("the level has shifted for good")
+    rows.nth(1).get_by_role("button").click()
+    expect(page.locator("#chart-title")).to_have_text(NASTY)
+    assert page.title() != "owned"
+    page.reload()
+    expect(rows).to_have_count(3)
+
+
 def test_an_instant_of_the_past_can_be_looked_at_and_left(page, site, feed, lake, at):
     url, topics = site
     noon = dt.datetime(2026, 7, 1, 16, tzinfo=dt.UTC)  # in New York
