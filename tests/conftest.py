@@ -59,7 +59,7 @@ def spark(tmp_path_factory):
         kafka="", registry="", lake=str(folder / "lake"), streams=str(folder / "streams"), jars=str(JARS / "spark")
     )
     conf = {
-        "spark.driver.memory": "1g",
+        "spark.driver.memory": "2g",  # it lives for as long as the worker
         "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {BRIEF}",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
@@ -68,3 +68,11 @@ def spark(tmp_path_factory):
     created = session("tests", platform, **conf)
     yield created
     created.stop()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_cached(request) -> Iterator[None]:
+    """What a job caches goes with its process. Here the session goes on."""
+    yield
+    if "spark" in request.fixturenames:
+        request.getfixturevalue("spark").catalog.clearCache()

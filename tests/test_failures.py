@@ -25,3 +25,7 @@ def test_a_failure_is_named_before_the_next_test_runs(pytester, options):
     named = [line for line in printed[:report] if line.startswith("failed: ")]
     assert named[0].startswith("failed: test_one.py::test_wrong (call): AssertionError: because")
     assert named[1:] == ["failed: test_one.py::test_without (setup): RuntimeError: no way"]
+    written = (pytester.path / "build" / "failures.txt").read_text()
+    assert written.count("==== ") == 2
+    assert "==== test_one.py::test_without (setup)" in written
+    assert "at all" in written

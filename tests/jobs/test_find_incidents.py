@@ -75,6 +75,7 @@ def test_nights_one_by_one_come_to_the_events_of_one_walk(spark, run_job, lake):
     assert events(lake) == wanted()
 
 
+@pytest.mark.full
 def test_late_readings_and_corrections_leave_nothing_behind(spark, run_job, lake):
     late = [row for row in ROWS if row[1] in (650, 651, 652)]
     wrong = [(name, number, value * 4) for name, number, value in ROWS if number in range(560, 566)]

@@ -28,7 +28,7 @@ LONG_ROOMS = ("tests/jobs/", "tests/bench/")  # they make Delta tables with Spar
 FULL_ROOMS = ("tests/delivery/",)  # three brokers, and what Kafka promises: for `all`
 UNITS = ("tests/delivery/*", "tests/jobs/test_*_baseline.py")
 PAGES = "tests/docs/test_pages.py"
-PAGE = "metrics.md"  # the page that the tier `test` types
+PAGE = "access-logs.md"  # the page that the tier `test` types
 # A typed page is a unit. That of `test` goes with what else needs a whole stack there; two count records of the same topic.
 TYPED_WITH = {PAGE: "tests/end_to_end/test_main_path.py", "queries.md": f"{PAGES}[rides.md]"}
 STACKS = ("tests/end_to_end/", f"{PAGES}[")
