@@ -7,6 +7,7 @@ from contracts.feeds import Feed
 from contracts.incidents import IncidentRule
 
 NAME = "incidents"  # of the query, and of its application
+AHEAD = "30 seconds"  # of a reading's time before the broker's clock: one beyond would make all others late, and silent
 SERVICE = "KeyOfRecord"  # the column of the service's name: no field of a contract is called so
 
 
@@ -33,7 +34,7 @@ def _input(feed: Feed) -> dict[str, Any]:
         "key": {"column": SERVICE},
         "time": "event",
         "timestamp": f"`{feed.time}`",
-        "most_ahead": feed.most_ahead,
+        "most_ahead": AHEAD,
         "most_behind": feed.oldest,
         "valid": f"`{feed.value}` >= 0 AND {named}",
         "dead_letters": False,

@@ -19,7 +19,12 @@ def test_each_feed_is_an_input_and_has_a_topic_of_incidents():
     query = Query.model_validate(declared_query([feed(partitions=4, retention_days=9, longest_service=80, most_behind="3 days")]))
     [(alias, source)] = query.inputs.items()
     assert (alias, source.topic, source.record) == ("web_calls", "web-calls", "service_use_record")
-    assert (source.time, source.timestamp, source.most_ahead, source.most_behind) == ("event", "`Timestamp`", "14 days", "3 days")
+    assert (source.time, source.timestamp, source.most_ahead, source.most_behind) == (
+        "event",
+        "`Timestamp`",
+        "30 seconds",
+        "3 days",
+    )
     assert source.valid == "`Value` >= 0 AND octet_length(KeyOfRecord) BETWEEN 1 AND 80"
     [output] = query.outputs
     assert (output.topic, output.record, output.key) == ("web-calls.incidents", "incident", "Id")

@@ -5,7 +5,6 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from contracts.feeds import Feed
 from contracts.incident_queries import settings_of
 from jobs import find_incidents
 from jobs.backends import detector_states, tables
@@ -14,16 +13,8 @@ from jobs.errors import JobError
 from jobs.transforms import incident_rows
 from jobs.transforms.incident_walk import Settings, judged, readings_of
 from tests.jobs.readings import arrived
-from tests.transforms.half_hours import HALF_HOUR, MANY, SILENCE, events_of, half_hours
+from tests.transforms.half_hours import FEED, HALF_HOUR, MANY, events_of, half_hours
 
-FEED = Feed(
-    name="half-hours",
-    description="calls in half an hour",
-    record="service_use_record",
-    interval_seconds=HALF_HOUR // 1000,
-    spread_window_seconds=HALF_HOUR // 1000,
-    incidents={"silence": SILENCE},
-)
 MONDAY = dt.datetime(2026, 6, 1, tzinfo=dt.UTC)
 EPOCH = int(MONDAY.timestamp() * 1000)
 ROWS = half_hours()

@@ -5,7 +5,6 @@ import datetime as dt
 import pytest
 import yaml
 
-from contracts.feeds import Feed
 from contracts.incident_queries import declared_query
 from contracts.queries import Query
 from contracts.topics import query_topics
@@ -15,18 +14,10 @@ from tests.jobs.kills import KILLS, killed_while
 from tests.jobs.readings import produce
 from tests.jobs.rides import Reader
 from tests.support.seed import chance
-from tests.transforms.half_hours import HALF_HOUR, MANY, SILENCE, events_of, half_hours
+from tests.transforms.half_hours import FEED, HALF_HOUR, MANY, events_of, half_hours
 
 pytestmark = [pytest.mark.kill, pytest.mark.full]
 
-FEED = Feed(
-    name="half-hours",
-    description="calls in half an hour",
-    record="service_use_record",
-    interval_seconds=HALF_HOUR // 1000,
-    spread_window_seconds=HALF_HOUR // 1000,
-    incidents={"silence": SILENCE},
-)
 GARBAGE = b"\x00\x01\x02"
 
 

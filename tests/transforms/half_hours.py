@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from contracts.feeds import Feed
 from jobs.transforms import incident_rows
 from jobs.transforms.detector import incidents, silence
 from jobs.transforms.detector.detector import new_state
@@ -13,6 +14,14 @@ NAMES = ["a", "b"]
 HALF_HOUR = 1_800_000  # ms
 MANY = 16 * 48
 SILENCE = 4  # intervals
+FEED = Feed(
+    name="half-hours",
+    description="calls in half an hour",
+    record="service_use_record",
+    interval_seconds=HALF_HOUR // 1000,
+    spread_window_seconds=HALF_HOUR // 1000,
+    incidents={"silence": SILENCE},
+)
 
 Row = tuple[str, int, float]  # service, number of the half hour, value
 

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from jobs.transforms.detector import detector
-from tests.transforms.detector.walks import HALF_HOUR, days, moment, walk
-
-
-def leaves(state) -> list[np.ndarray]:
-    return [leaf for each in state for leaf in leaves(each)] if isinstance(state, tuple) else [state]
+from tests.transforms.detector.walks import HALF_HOUR, days, leaves, moment, walk
 
 
 def test_a_score_depends_on_the_past_only():

@@ -5,11 +5,7 @@ import pytest
 
 from jobs.transforms.detector import detector, layout
 from jobs.transforms.detector.moments import Pace
-from tests.transforms.detector.walks import HALF_HOUR, days, walk
-
-
-def leaves(state) -> list[np.ndarray]:
-    return [leaf for each in state for leaf in leaves(each)] if isinstance(state, tuple) else [state]
+from tests.transforms.detector.walks import HALF_HOUR, days, leaves, walk
 
 
 def values_of_three() -> np.ndarray:

@@ -30,3 +30,8 @@ def days(number: int, services: int = 1, seed: int = 1, level: float = 400.0, we
     row = np.arange(48 * number)
     mean = level * (1.2 + np.sin(row / 48 * 2 * np.pi)) * np.where(row // 48 % 7 >= 5, weekend, 1.0)
     return np.random.default_rng(seed).poisson(mean[:, None], (len(row), services)).astype(float)
+
+
+def leaves(state) -> list[np.ndarray]:
+    """All arrays of a state."""
+    return [leaf for each in state for leaf in leaves(each)] if isinstance(state, tuple) else [state]
