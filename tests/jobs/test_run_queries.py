@@ -98,6 +98,7 @@ def application(live_platform, broker, run_job, monkeypatch, own_signals):
     return Application(live_platform, broker, run_job, monkeypatch)
 
 
+@pytest.mark.full
 def test_both_queries_read_the_sample_and_go_on_after_a_restart_without_loss_or_doubling(application):
     application.declare("rides-by-amount", "rides-per-vendor-minute")
     rides = sample()

@@ -94,7 +94,10 @@ def by_hand(name: str, watermark: int):
     }[name]()
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+COSTLY = ("trending-products",)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.full if name in COSTLY else ()) for name in SAMPLES])
 def test_batch_and_stream_end_in_the_rows_counted_by_hand(session, tmp_path, name):
     query, records = load_queries()[name], sample(SAMPLES[name])
     size = -(-len(records) // STEPS)

@@ -54,6 +54,7 @@ def test_late_rides_and_payments_join_within_the_lateness_and_are_counted_beyond
     assert told_of[-1]["rows"] == 2  # what came before the watermark of 21:00 is gone, but for the clock's own two
 
 
+@pytest.mark.full
 def test_rides_of_the_sample_and_their_payments(spark, tmp_path):
     live, rides, paid_for = Live(spark, tmp_path, declared("rides-payments")), [as_row(each) for each in sample()], payments()
     told, size = [], len(rides) // 2
