@@ -34,20 +34,23 @@ def digest(key: bytes | None, value: bytes | None) -> int:
 
 @dataclass(frozen=True)
 class Cut:
-    """Size and SHA-256 of the key and value of a record that a letter cannot keep whole."""
+    """Size and SHA-256 of the key and value of a record that a letter cannot keep whole; None where it has no key."""
 
-    key_bytes: int
-    key_sha256: str
-    value_bytes: int
-    value_sha256: str
+    key_bytes: int | None
+    key_sha256: str | None
+    value_bytes: int | None
+    value_sha256: str | None
 
 
 def cut(key: bytes | None, value: bytes | None) -> Cut | None:
     """None where a letter keeps the whole record."""
-    key, value = key or b"", value or b""
-    if len(key) + len(value) <= MOST_BYTES:
+    if len(key or b"") + len(value or b"") <= MOST_BYTES:
         return None
-    return Cut(len(key), hashlib.sha256(key).hexdigest(), len(value), hashlib.sha256(value).hexdigest())
+    return Cut(*_size_and_hash(key), *_size_and_hash(value))
+
+
+def _size_and_hash(part: bytes | None) -> tuple[int | None, str | None]:
+    return (None, None) if part is None else (len(part), hashlib.sha256(part).hexdigest())
 
 
 @dataclass

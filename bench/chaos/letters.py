@@ -58,10 +58,15 @@ class Letters:
     def _original(self, row: int, value: bytes | None, headers: Mapping[str, bytes | None]) -> bool:
         if not (cut := self._sent.cuts.get(row)):
             return "key" in headers and digest(headers["key"], value) == int(self._sent.digest[row])
-        given = {name: (headers.get(name) or b"").decode() for name in ("key-bytes", "key-sha256", "value-bytes", "value-sha256")}
-        wanted = {name.replace("_", "-"): str(cell) for name, cell in vars(cut).items()}
-        lengths = len(headers.get("key") or b""), len(value or b"")
-        return given == wanted and lengths == (min(FIRST_BYTES, cut.key_bytes), min(FIRST_BYTES, cut.value_bytes))
+        wanted = {name.replace("_", "-"): None if cell is None else str(cell).encode() for name, cell in vars(cut).items()}
+        given = {name: headers.get(name, b"no such header") for name in wanted}
+        beginnings = (headers.get("key"), cut.key_bytes), (value, cut.value_bytes)
+        return given == wanted and all(_is_beginning(kept, length) for kept, length in beginnings)
+
+
+def _is_beginning(kept: bytes | None, length: int | None) -> bool:
+    """Whether a letter keeps as many bytes as it should of a key or value of that length."""
+    return kept is None if length is None else kept is not None and len(kept) == min(FIRST_BYTES, length)
 
 
 @cache

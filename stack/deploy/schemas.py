@@ -17,6 +17,7 @@ from contracts import avro
 from contracts.avro import Level
 from contracts.compatibility import Version, refusals
 from contracts.declarations import Topic
+from stack.deploy import answers
 from stack.errors import StackError
 
 REMEDY = (
@@ -53,8 +54,15 @@ def wanted(topics: Iterable[Topic]) -> dict[str, Subject]:
 
 
 def register(url: str, topics: Iterable[Topic]) -> dict[str, int]:
-    """Register all versions of every subject's record, oldest first; the id of each subject's newest version."""
-    client = SchemaRegistryClient({"url": url})
+    """Register all versions of every subject's record, oldest first; the id of each subject's newest version.
+
+    Raises StackError if the registry refuses one or does not answer.
+    """
+    with answers.from_registry(url):
+        return _register_all(SchemaRegistryClient({"url": url}), topics)
+
+
+def _register_all(client: SchemaRegistryClient, topics: Iterable[Topic]) -> dict[str, int]:
     ids = {}
     for subject in wanted(topics).values():
         for number, file in enumerate(subject.versions):
@@ -102,10 +110,11 @@ def _id(version: Version, there: dict[int, Version]) -> int | None:
 def incompatible(url: str, topics: Iterable[Topic]) -> dict[str, str]:
     """Subjects with a declared version that would be refused, and why. Changes nothing."""
     client, refused = SchemaRegistryClient({"url": url}), {}
-    known = set(client.get_subjects())
-    for subject in wanted(topics).values():
-        if subject.name in known and (why := _refused(client, url, subject)):
-            refused[subject.name] = why
+    with answers.from_registry(url):
+        known = set(client.get_subjects())
+        for subject in wanted(topics).values():
+            if subject.name in known and (why := _refused(client, url, subject)):
+                refused[subject.name] = why
     return refused
 
 

@@ -23,6 +23,7 @@ from confluent_kafka.admin import (
 
 from contracts.declarations import Topic
 from contracts.kafka_access import PLAIN, KafkaAccess
+from stack.deploy import answers
 from stack.deploy.cluster import admin, in_sync
 from stack.errors import StackError
 
@@ -60,9 +61,13 @@ def deploy(
 ) -> list[str]:
     """Create missing topics, add partitions and change settings where declarations changed; says what it did.
 
-    `more` are topics beside those declared.
+    `more` are topics beside those declared. Raises StackError if the brokers do not answer.
     """
-    client = admin(bootstrap, access)
+    with answers.from_kafka(bootstrap):
+        return _deploy(admin(bootstrap, access), topics, replication, more)
+
+
+def _deploy(client: AdminClient, topics: Iterable[Topic], replication: int, more: Iterable[NewTopic]) -> list[str]:
     existing = client.list_topics(timeout=10).topics
 
     def copies(name: str) -> int:

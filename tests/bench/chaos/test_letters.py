@@ -37,16 +37,23 @@ def judged(letters: Letters, *records: tuple) -> dict[str, int]:
     return dict(letters.findings.counts)
 
 
-def large(**other: bytes) -> tuple:
-    told = {"value_bytes": b"1000001", "value_sha256": hashlib.sha256(BIG).hexdigest().encode()}
-    told |= {"key_bytes": b"8", "key_sha256": hashlib.sha256(b"checkout").hexdigest().encode()}
+def large(**other: bytes | None) -> tuple:
+    sizes = {"value_bytes": b"1000001", "value_sha256": hashlib.sha256(BIG).hexdigest().encode()}
+    sizes |= {"key_bytes": b"8", "key_sha256": hashlib.sha256(b"checkout").hexdigest().encode()}
     reason = MAGIC + b"; more than 1,000,000 bytes: the letter has the first 1,000 of key and value"
-    return letter(**({"value": BIG[:1000], "reason": reason} | told | other))
+    return letter(**({"value": BIG[:1000], "reason": reason} | sizes | other))
 
 
 def test_right_letters_are_right_and_may_come_again():
     assert judged(letters(JUNK), letter(), letter()) == {}
     assert judged(letters(LARGE), large()) == {}
+
+
+def test_a_large_record_without_a_key_has_no_size_of_one():
+    without = letters(Draft(None, BIG, "giant_value"))
+    assert judged(without, large(key=None, key_bytes=None, key_sha256=None)) == {}
+    assert judged(letters(LARGE), large(key=None, key_bytes=None, key_sha256=None)) == {"wrong_original": 1}
+    assert judged(letters(Draft(None, BIG, "giant_value")), large()) == {"wrong_original": 1}
 
 
 def test_a_lost_letter_is_found():
