@@ -10,6 +10,7 @@ Rows that come later than an input's lateness are left out by Spark where it has
 """
 
 import time
+from functools import partial
 
 from contracts.queries import load_application
 from jobs.backends import kafka, settings, spark
@@ -32,7 +33,10 @@ def main(platform: Platform) -> None:
         known = KnownWriters(session, platform, driver.folder)
         declared = list(load_application(options.application, options.queries).values())
         checkpoints = driver.folder.checkpoint
-        running = [RunningQuery(session, platform, known, each, Checkpoint(checkpoints / each.name)) for each in declared]
+        planning = partial(driver.report, state="swapping")  # so that the supervision takes it for no standstill
+        running = [
+            RunningQuery(session, platform, known, each, Checkpoint(checkpoints / each.name), planning) for each in declared
+        ]
         dead_letters = {topic for query in declared for topic in query.dead_letter_topics}
         ends = kafka.Ends(platform, sorted({each.topic for query in declared for each in query.inputs.values()} | dead_letters))
         try:

@@ -67,7 +67,7 @@ def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsR
         if plan := queries.plan_with_first_baseline(handover.running.plan):
             driver.report(state="swapping")
             return plan  # without a handover: so far no reading could be flagged
-        driver.report(**_figures(handover.running), last_error=handover.failure)
+        driver.report(**_figures(handover.running), last_error=handover.failure or queries.unread)
         if time.monotonic() - looked >= SELDOM:
             topics.look()
             looked = time.monotonic()

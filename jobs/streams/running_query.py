@@ -1,6 +1,7 @@
 """One declared query as a micro-batch query of a Spark driver: planned, watched, planned again with a new schema, stopped."""
 
 import time
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
@@ -24,12 +25,20 @@ BATCH_WAIT = 10.0  # seconds that a batch which is being worked on has to end be
 
 
 class RunningQuery:
-    """One query, from its first plan on."""
+    """One query, from its first plan on. planning: called before it is planned again, which may take a while."""
 
-    def __init__(self, session: SparkSession, platform: Platform, known: KnownWriters, query: Query, checkpoint: Checkpoint):
+    def __init__(
+        self,
+        session: SparkSession,
+        platform: Platform,
+        known: KnownWriters,
+        query: Query,
+        checkpoint: Checkpoint,
+        planning: Callable[[], None],
+    ):
         self.name = query.name
         self._session, self._platform, self._known = session, platform, known
-        self._declared, self._checkpoint = query, checkpoint
+        self._declared, self._checkpoint, self._planning = query, checkpoint, planning
         self._writers = {name: known.of(name) for each in query.inputs.values() for name in query_records.subjects(each)}
         self._started_at, self._seen, self._late = now(), -1, 0
         self._query: StreamingQuery | None = None
@@ -62,6 +71,7 @@ class RunningQuery:
             if not unknown:
                 failure = self._transactions and self._transactions.failure
                 raise failure or JobError(f"query {self.name} failed: {message_of(error)}")
+            self._planning()
             subject, schema_id = unknown
             reached = (self._checkpoint.reached() or {}).get(avro.part_of(subject)[0], {})
             self._plan_again_with(self._writers | {subject: self._known.learned(self._writers[subject], schema_id, reached)})
@@ -69,6 +79,7 @@ class RunningQuery:
             self.topics.look()
             renewed = {name: self._known.renewed(writers) for name, writers in self._writers.items()}
             if renewed != self._writers:
+                self._planning()
                 self._plan_again_with(renewed)
 
     @property

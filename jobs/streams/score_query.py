@@ -52,6 +52,7 @@ class Queries:
         self._platform, self._feed, self._known, self._services = platform, feed, known, services
         self._baselines: dict[tuple[int, frozenset[int]], DataFrame] = {}
         self._made: dict[Plan, DataFrame] = {}
+        self.unread: str | None = None  # why it is not known whether there is a first baseline
 
     def first_plan(self) -> Plan:
         """What a driver's first query is planned with."""
@@ -76,10 +77,17 @@ class Queries:
         return replace(found, baseline_version=log.version_in_force, table_version=log.table_version)
 
     def plan_with_first_baseline(self, plan: Plan) -> Plan | None:
-        """What to plan with as soon as a baseline was promoted, after a plan without one; None while there is no reason to."""
-        if plan.baseline_version >= 0 or tables.baseline(self._platform, self._feed).version() == plan.table_version:
+        """What to plan with as soon as a baseline was promoted, after a plan without one; None while there is no reason to, or
+        while that cannot be found out: then `unread` says why."""
+        if plan.baseline_version >= 0:
             return None
-        found = self.plan_after(plan)
+        try:
+            same = tables.baseline(self._platform, self._feed).version() == plan.table_version
+            found = plan if same else self.plan_after(plan)
+        except Exception as error:  # of a lake that does not answer: scoring goes on without a baseline, as before
+            self.unread = f"the baseline cannot be read: {type(error).__name__}: {error}"
+            return None
+        self.unread = None
         return found if found.baseline_version >= 0 else None
 
     def plan_after_failure(self, error: StreamingQueryException | None, plan: Plan, reached: Offsets) -> Plan:

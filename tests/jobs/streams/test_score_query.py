@@ -104,3 +104,15 @@ def test_a_change_of_the_baseline_is_another_plan_and_upkeep_of_its_table_is_non
     second = plan_after(kept_up)
     assert second.baseline_version == second.table_version == table.version() + 1
     assert queries.plan_with_first_baseline(first) is None, "others are taken up by a handover"
+
+
+def test_a_lake_that_cannot_be_read_ends_no_scoring_without_a_baseline(lake_platform, promoted, monkeypatch):
+    queries = score_query.Queries(MagicMock(), lake_platform, FEED, MagicMock(renewed=lambda writers: writers))
+    plan = score_query.Plan(-1, score_query._day_types_near(FEED), Writers("service-use-value", ()), (), table_version=-1)
+    promoted(1.0)
+    with monkeypatch.context() as broken:
+        broken.setattr(tables, "log_of_baseline", MagicMock(side_effect=OSError("the lake is away")))
+        assert queries.plan_with_first_baseline(plan) is None
+        assert queries.unread == "the baseline cannot be read: OSError: the lake is away"
+    assert queries.plan_with_first_baseline(plan).baseline_version == 0
+    assert queries.unread is None
