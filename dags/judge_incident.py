@@ -10,8 +10,9 @@ and `GET /api/feeds/<feed>/incidents` show it beside the incident. `sundial inci
 | `exclude` | the readings are not normal | **Incident**, or **From** and **To** (with **Service**, if not of all services) |
 | `take_back` | an earlier statement no longer counts | **Statement** |
 
-The detector does not learn from readings that are not normal. So `find_incidents.<feed>` runs afterwards: if readings were excluded or taken back, it walks again from their first date, and its
-tables are as if the statement had been there all the time. Unpause `find_incidents.<feed>` for that.
+The detector does not learn from readings that are not normal. So `find_incidents.<feed>` runs afterwards: if readings were
+excluded, or an exclusion was taken back, it walks again from the first date of these readings. Then its tables are as if it had
+been so all the time. Unpause `find_incidents.<feed>` for that.
 
 ## Run it by hand
 

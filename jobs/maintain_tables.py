@@ -1,7 +1,8 @@
 """Upkeep of a feed's tables: what is older than its retention goes, small files are put together, unused files are deleted.
 
-history/<feed> and incidents/<feed> keep the feed's `history_days`; exclusions/<feed> keeps every row. Older versions of every table
-stay readable for `--keep-days`: so far back a baseline can be rolled back. No reading, version or file within these is touched. No Spark session is started.
+history/<feed> and incidents/<feed> keep the feed's `history_days`; exclusions/<feed> keeps every row. Older versions of every
+table stay readable for `--keep-days`: so far back a baseline can be rolled back. No reading, version or file within these is
+touched. No Spark session is started.
 """
 
 import datetime as dt
