@@ -26,7 +26,6 @@ from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.transforms import excluded, incident_rows, incident_walk, public_holidays
 from jobs.transforms.detector import silence
-from jobs.transforms.detector.walk import Readings
 from jobs.transforms.excluded import Range
 from jobs.transforms.incident_walk import Settings
 
@@ -108,8 +107,7 @@ def walked(
     wall = (date - EPOCH).days * DAY_MS + rows.column("Slot").to_numpy().astype(np.int64) * settings.interval
     values = rows.column("Value").to_numpy().astype(float)
     readings = incident_walk.readings_of(settings, names, services, at, wall, values)
-    normal = ~excluded.left_out(ranges, services, at)
-    changed, events = incident_walk.judged(settings, known.services, names, Readings(*(each[normal] for each in readings)))
+    changed, events = incident_walk.judged(settings, known.services, names, excluded.without(ranges, names, readings))
     everyone = [*names, *sorted(known.heard.keys() - set(names))]
     heard, silences = silence.listened(
         dict(known.heard), everyone, readings, int(at.max()), settings.interval, settings.patience_of(everyone)

@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.concurrency import run_in_threadpool
@@ -183,7 +183,8 @@ def _incident_info(feed: Feed, incident: Incident, said: Sequence[Statement]) ->
     cells = {name: getattr(incident, name) for name in Incident.__dataclass_fields__}
     times = {name: series.instant(cells[name]) for name in ("start", "last", "at", "end", "peak_at") if cells[name] is not None}
     newest = exclusions.verdict(said, incident.id, incident.service, times["start"])
-    verdict = newest and models.Verdict(statement=newest.id, kind=newest.kind, by=newest.by, at=newest.at, reason=newest.reason)
+    kind: Literal["false", "exclude"] = "false" if newest and newest.kind == "false" else "exclude"
+    verdict = models.Verdict(statement=newest.id, kind=kind, by=newest.by, at=newest.at, reason=newest.reason) if newest else None
     local = times["start"].astimezone(feed.zone)
     return models.IncidentInfo(feed=feed.name, start_local=local, verdict=verdict, **(cells | times))
 
