@@ -62,8 +62,9 @@ def main(platform: Platform) -> None:
         run_id=options.run_id,
     )
     _refuse_repetition(log, statement)
+    words = _in_words(platform, feed, statement)
     exclusions.add(table, statement, version)
-    print(f"exclusions/{feed.table}: statement {statement.id} is in force: {_in_words(platform, feed, statement)}", flush=True)
+    print(f"exclusions/{feed.table}: statement {statement.id} is in force: {words}", flush=True)
 
 
 def _about(platform: Platform, feed: Feed, options: argparse.Namespace, log: list[Statement]) -> dict[str, Any]:
