@@ -2,7 +2,8 @@
 # Find incidents
 
 Walks the detector through each date of `history/<feed>` whose readings have changed, and through the dates after it. It runs
-whenever readings were archived or repaired; the date of today has to be over first.
+whenever readings were archived or repaired, or a person has judged them (`judge_incident.<feed>`); the date of today has to be
+over first. Readings that a person has excluded are left out.
 
 | table | what it has |
 |---|---|
@@ -35,14 +36,14 @@ for feed in load_feeds().values():
         feed,
         __doc__,
         ["batch"],
-        schedule=[asset("history", feed)],
+        schedule=asset("history", feed) | asset("exclusions", feed),
         dagrun_timeout=dt.timedelta(hours=6),
     ):
         spark_job(
             "find_incidents",
             feed.name,
             RUN_ID,
-            inlets=[asset("history", feed)],
+            inlets=[asset("history", feed), asset("exclusions", feed)],
             outlets=[asset("incidents", feed)],
             pool=DEFAULT_POOL,
             execution_timeout=300 * MINUTE,

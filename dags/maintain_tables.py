@@ -5,7 +5,7 @@ Runs every Sunday. It
 
 - deletes dates of `history/<feed>` and of `incidents/<feed>` that are older than the feed's `history_days`, and states of the
   detector that are older than 90 days,
-- compacts small files of `gate_results`,
+- compacts small files of `gate_results` and of `exclusions/<feed>`, which keep all their rows,
 - deletes files that no version of the last 90 days needs.
 
 You can therefore roll back a baseline by up to 90 days. The tables' commit logs are kept longer.

@@ -2,12 +2,14 @@
 
 detector/<feed> has the detector's state at the beginning of each date, so a night walks through one date. If readings of an
 earlier date came late, were corrected or repaired, the walk begins again at that date: the tables are as if nothing had ever been
-late. incidents/<feed> has the events of each date. No Spark session is started.
+late. incidents/<feed> has the events of each date. Readings that a person has excluded (exclusions/<feed>) are left out: after an
+exclusion was made or taken back, the walk begins again at the first date that it touches. No Spark session is started.
 """
 
 import datetime as dt
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,20 +17,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from contracts.exclusions import Excluded
 from contracts.feeds import Feed
 from contracts.incident_queries import settings_of
-from jobs.backends import detector_states, history_table, settings, tables
+from jobs.backends import detector_states, exclusions, history_table, settings, tables
 from jobs.backends.detector_states import NOTHING, Known
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
-from jobs.transforms import incident_rows, incident_walk, public_holidays
+from jobs.transforms import excluded, incident_rows, incident_walk, public_holidays
 from jobs.transforms.detector import silence
+from jobs.transforms.excluded import Range
 from jobs.transforms.incident_walk import Settings
 
 DAYS = 56  # as much as the detector remembers of the slot of a week
 FORMULAS = (
     *sorted(Path(silence.__file__).parent.glob("*.py")),
-    *(Path(each.__file__) for each in (incident_walk, public_holidays)),
+    *(Path(each.__file__) for each in (excluded, incident_walk, public_holidays)),
 )
 DAY_MS = 86_400_000
 EPOCH = dt.date(1970, 1, 1)
@@ -46,7 +50,10 @@ def main(platform: Platform) -> None:
     version = history.version()
     if version < 0:
         raise JobError(f"history/{feed.table} does not exist; archive the feed first (jobs/archive.py --feed {feed.name})")
-    fingerprints = {dt.date.fromisoformat(date): files for date, files in history.fingerprints(version).items()}
+    files = {dt.date.fromisoformat(date): files for date, files in history.fingerprints(version).items()}
+    not_normal = exclusions.in_force(platform, feed)
+    ranges = {date: _of_date(not_normal, date, feed) for date in files}
+    fingerprints = {date: f"{files[date]} {json.dumps(ranges[date])}" for date in files}
     dates = [date for date in sorted(fingerprints) if as_of - dt.timedelta(days=options.days) <= date < as_of]
     states, table = tables.detector(platform, feed), tables.incidents(platform, feed)
     how = _how(feed)
@@ -56,12 +63,14 @@ def main(platform: Platform) -> None:
         rows = history.dataset(version).to_table(
             columns=["ServiceName", "Timestamp", "Slot", "Value"], filter=ds.field("Date") == date
         )
-        known, events = walked(Settings.of(settings_of(feed)), known, date, rows, _next(known.digest, fingerprints[date], how))
+        digest = _next(known.digest, fingerprints[date], how)
+        known, events = walked(Settings.of(settings_of(feed)), known, date, rows, digest, ranges[date])
         note = {"run_id": options.run_id, "walked": str(date), "history_version": version}
         found = pa.Table.from_pylist([{"Date": date, **event} for event in events], incident_rows.SCHEMA)
         table.write(iter(found.to_batches() or [_NONE]), [date], note, table.version())
         detector_states.write(states, after, known, note)  # last: a run that dies before it walks through the date again
-        print(f"{date}: {rows.num_rows:,} readings of {len(known.services)} services, {len(events)} events", flush=True)
+        but = f" but for {len(ranges[date])} excluded ranges" if ranges[date] else ""
+        print(f"{date}: {rows.num_rows:,} readings{but} of {len(known.services)} services, {len(events)} events", flush=True)
     print(f"incidents/{feed.table}: {len(todo)} of {len(dates)} dates walked", flush=True)
 
 
@@ -84,16 +93,21 @@ def _todo(states: tables.Table, dates: list[dt.date], fingerprints: dict[dt.date
     return [], NOTHING
 
 
-def walked(settings: Settings, known: Known, date: dt.date, rows: pa.Table, digest: str) -> tuple[Known, list[dict]]:
-    """(what is known at the end of the date, its events as `incident_rows.COLUMNS`). rows: ServiceName, Timestamp, Slot, Value of
-    the date's readings."""
+def walked(
+    settings: Settings, known: Known, date: dt.date, rows: pa.Table, digest: str, ranges: list[Range]
+) -> tuple[Known, list[dict]]:
+    """(what is known at the end of the date, its events as `incident_rows.COLUMNS`).
+
+    rows: ServiceName, Timestamp, Slot, Value of the date's readings. ranges: readings to leave out; their service was heard, so
+    it is not silent because of them.
+    """
     services = rows.column("ServiceName").to_pylist()
     names = sorted(set(services))
     at = rows.column("Timestamp").cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()).to_numpy()
     wall = (date - EPOCH).days * DAY_MS + rows.column("Slot").to_numpy().astype(np.int64) * settings.interval
     values = rows.column("Value").to_numpy().astype(float)
     readings = incident_walk.readings_of(settings, names, services, at, wall, values)
-    changed, events = incident_walk.judged(settings, known.services, names, readings)
+    changed, events = incident_walk.judged(settings, known.services, names, excluded.without(ranges, names, readings))
     everyone = [*names, *sorted(known.heard.keys() - set(names))]
     heard, silences = silence.listened(
         dict(known.heard), everyone, readings, int(at.max()), settings.interval, settings.patience_of(everyone)
@@ -103,15 +117,25 @@ def walked(settings: Settings, known: Known, date: dt.date, rows: pa.Table, dige
     return Known({**known.services, **changed}, heard, digest), sorted(found, key=lambda each: (each["At"], each["Id"]))
 
 
+def _of_date(found: Iterable[Excluded], date: dt.date, feed: Feed) -> list[Range]:
+    """What of the exclusions lies in a local date."""
+    midnights = (dt.datetime.combine(each, dt.time.min, feed.zone) for each in (date, date + dt.timedelta(days=1)))
+    return excluded.within([(each.service, _ms(each.start), _ms(each.end)) for each in found], *map(_ms, midnights))
+
+
+def _ms(instant: dt.datetime) -> int:
+    return round(instant.timestamp() * 1000)
+
+
 def _how(feed: Feed) -> str:
     """A digest of the declaration and the formulas; every digest of a state begins with it."""
     formulas = [hashlib.sha256(file.read_bytes()).hexdigest() for file in FORMULAS]
     return hashlib.sha256(json.dumps([settings_of(feed), formulas]).encode()).hexdigest()[:16]
 
 
-def _next(digest: str, files: str, how: str) -> str:
-    """The digest of the state after a date. digest: of the state before it. files: the fingerprint of the date's."""
-    return f"{how}-{hashlib.sha256(f'{digest} {files}'.encode()).hexdigest()[:16]}"
+def _next(digest: str, fingerprint: str, how: str) -> str:
+    """The digest of the state after a date. digest: of the state before it. fingerprint: of the date's files and exclusions."""
+    return f"{how}-{hashlib.sha256(f'{digest} {fingerprint}'.encode()).hexdigest()[:16]}"
 
 
 _NONE = pa.RecordBatch.from_pylist([], incident_rows.SCHEMA)

@@ -1,13 +1,14 @@
 """Upkeep of a feed's tables: what is older than its retention goes, small files are put together, unused files are deleted.
 
-history/<feed> and incidents/<feed> keep the feed's `history_days`. Older versions of every table stay readable for `--keep-days`:
-so far back a baseline can be rolled back. No reading, version or file within these is touched. No Spark session is started.
+history/<feed> and incidents/<feed> keep the feed's `history_days`; exclusions/<feed> keeps every row. Older versions of every
+table stay readable for `--keep-days`: so far back a baseline can be rolled back. No reading, version or file within these is
+touched. No Spark session is started.
 """
 
 import datetime as dt
 
 from contracts.feeds import Feed
-from jobs.backends import settings, tables
+from jobs.backends import exclusions, settings, tables
 from jobs.backends.settings import Platform
 
 STATES_KEPT = 90  # days of detector/<feed>: more than the detector walks through again
@@ -35,14 +36,16 @@ def main(platform: Platform) -> None:
         f"detector/{feed.table}": tables.detector(platform, feed),
         f"baseline_candidate/{feed.table}": tables.candidate(platform, feed),
         f"baseline/{feed.table}": tables.baseline(platform, feed),
+        f"exclusions/{feed.table}": exclusions.table_of(platform, feed),
         "gate_results": tables.gate_results(platform),
     }
+    added_to = {"gate_results", f"exclusions/{feed.table}"}  # row by row, so in small files
     for name, table in kept.items():
         if table.version() < 0:
             print(f"{name}: does not exist yet", flush=True)
             continue
         expired = f"{table.expire(before, note)} dates before {before} expired, " if (before := expires.get(name)) else ""
-        compacted = table.compact(note) if name == "gate_results" else 0
+        compacted = table.compact(note) if name in added_to else 0
         deleted = table.vacuum(options.keep_days, note)
         done = f"{expired}{compacted} small files put together, {deleted} files deleted"
         print(f"{name}: {done}", flush=True)

@@ -122,6 +122,19 @@ class AnomalyInfo(BaseModel):
     baseline_version: Version
 
 
+class Verdict(BaseModel):
+    """What a person said of an incident."""
+
+    statement: Annotated[int, Field(description="Number of the statement, by which it can be taken back.")]
+    kind: Annotated[
+        Literal["false", "exclude"],
+        Field(description="false: it was no incident; exclude: its first reading is not normal, and the detector leaves it out."),
+    ]
+    by: Annotated[str, Field(description="Who said so.")]
+    at: Annotated[dt.datetime, Field(description="When, UTC.")]
+    reason: str
+
+
 class IncidentInfo(BaseModel):
     """Readings of one service that deviate together, or that are missing. A silence has no figures of readings."""
 
@@ -147,6 +160,7 @@ class IncidentInfo(BaseModel):
     peak: Annotated[float | None, Field(description="Its value.")]
     peak_expected: Annotated[float | None, Field(description="What was expected instead, in the unit of the value.")]
     peak_size: Annotated[float | None, Field(description="Its error, in scales; negative if it is too low.")]
+    verdict: Annotated[Verdict | None, Field(description="The newest statement in force that is about it; null: there is none.")]
 
 
 class PromotionInfo(BaseModel):

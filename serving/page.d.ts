@@ -75,6 +75,14 @@ export interface AnomalyInfo {
   baseline_version: number | null;
 }
 
+export interface Verdict {
+  statement: number;
+  kind: "false" | "exclude";
+  by: string;
+  at: string;
+  reason: string;
+}
+
 export interface IncidentInfo {
   feed: string;
   service: string;
@@ -98,6 +106,7 @@ export interface IncidentInfo {
   peak: number | null;
   peak_expected: number | null;
   peak_size: number | null;
+  verdict: Verdict | null;
 }
 
 export interface PromotionInfo {

@@ -1,15 +1,18 @@
 """The HTTP API."""
 
 import datetime as dt
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query
+from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import AwareDatetime
 
+from contracts import exclusions
+from contracts.exclusions import Statement
 from contracts.feeds import Feed
 from serving import data_docs, models, series, streams
 from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, Limit, declared_feed, known_service
@@ -106,7 +109,8 @@ def incidents(
     service: Annotated[str | None, Query(description="Of this service only.")] = None,
     only_open: Annotated[bool, Query(alias="open", description="Only those that are not closed.")] = False,
 ) -> list[models.IncidentInfo]:
-    return [_incident_info(feed, each) for each in state.incidents.of(feed.name, limit, service, only_open)]
+    said = state.tables.statements(feed)
+    return [_incident_info(feed, each, said) for each in state.incidents.of(feed.name, limit, service, only_open)]
 
 
 @router.get("/api/feeds/{feed}/baseline", tags=["baseline"], summary="The baseline in force and its history", responses=REFUSED)
@@ -156,24 +160,33 @@ async def events(
     feed, service = what
     yield ServerSentEvent(comment="listening", retry=2000)
     async for event in state.events.listen(feed.name, service):
-        yield ServerSentEvent(event=event.kind, raw_data=event_json(feed, event))
+        of_incident = isinstance(event.record, Incident)
+        said = await run_in_threadpool(state.tables.statements, feed) if of_incident else ()
+        yield ServerSentEvent(event=event.kind, raw_data=event_json(feed, event, said))
 
 
-def event_json(feed: Feed, event: Event) -> str:
-    """As the API's answers are written: a number that is not finite, such as the upper end of a very wide band, is null."""
+def event_json(feed: Feed, event: Event, said: Sequence[Statement] = ()) -> str:
+    """As the API's answers are written: a number that is not finite, such as the upper end of a very wide band, is null.
+
+    said: what people said of incidents, and is in force.
+    """
     if isinstance(event.record, Reading):
         return models.ScoredPoint(service=event.service, **dict(series.point(feed, event.record))).model_dump_json()
     if isinstance(event.record, Anomaly):
         return _anomaly_info(feed, event.record).model_dump_json()
     if isinstance(event.record, Incident):
-        return _incident_info(feed, event.record).model_dump_json()
+        return _incident_info(feed, event.record, said).model_dump_json()
     return "{}"
 
 
-def _incident_info(feed: Feed, incident: Incident) -> models.IncidentInfo:
+def _incident_info(feed: Feed, incident: Incident, said: Sequence[Statement]) -> models.IncidentInfo:
     cells = {name: getattr(incident, name) for name in Incident.__dataclass_fields__}
     times = {name: series.instant(cells[name]) for name in ("start", "last", "at", "end", "peak_at") if cells[name] is not None}
-    return models.IncidentInfo(feed=feed.name, start_local=times["start"].astimezone(feed.zone), **(cells | times))
+    newest = exclusions.verdict(said, incident.id, incident.service, times["start"])
+    kind: Literal["false", "exclude"] = "false" if newest and newest.kind == "false" else "exclude"
+    verdict = models.Verdict(statement=newest.id, kind=kind, by=newest.by, at=newest.at, reason=newest.reason) if newest else None
+    local = times["start"].astimezone(feed.zone)
+    return models.IncidentInfo(feed=feed.name, start_local=local, verdict=verdict, **(cells | times))
 
 
 def _anomaly_info(feed: Feed, anomaly: Anomaly) -> models.AnomalyInfo:

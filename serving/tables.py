@@ -13,7 +13,9 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from contracts import exclusions
 from contracts.baseline_log import BaselineLog, Entry, baseline_log
+from contracts.exclusions import Statement
 from contracts.feeds import Feed
 
 CACHED_ARRAYS = 256  # (service, day type) pairs: 8,640 slots cost 280 kB
@@ -42,7 +44,8 @@ class GateResult:
 
 
 class Tables:
-    """Reads `<lake>/baseline/<feed>`, `<lake>/history/<feed>` and `<lake>/gate_results`. Safe to call from several threads."""
+    """Reads `baseline/<feed>`, `history/<feed>`, `exclusions/<feed>` and `gate_results` of the lake. Safe to call from several
+    threads."""
 
     def __init__(self, lake: str):
         self._lake = lake
@@ -52,12 +55,14 @@ class Tables:
         self._held: dict[tuple[str, str], tuple[Version, object]] = {}
 
     def unreadable(self, feeds: Iterable[Feed]) -> dict[str, str]:
-        """By the name of the feed, why its tables of baselines or of the gate's results can't be read; of the others nothing."""
+        """By the name of the feed, why its tables of baselines, gate results or people's statements can't be read; of the others
+        nothing."""
         found = {}
         for feed in feeds:
             try:
                 self.promotions(feed, 1)
                 self.awaits_approval(feed)
+                self._statements(feed)
             except Exception as error:  # of many kinds, by the kind of lake
                 found[feed.name] = str(error) or type(error).__name__
         return found
@@ -104,6 +109,18 @@ class Tables:
         rows = table.to_pyarrow_dataset().to_table(columns=["Timestamp", "Value"], filter=within).sort_by("Timestamp")
         times = rows.column("Timestamp").cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()
         return dict(zip(times, rows.column("Value").to_pylist(), strict=True))
+
+    def statements(self, feed: Feed) -> list[Statement]:
+        """What people said of incidents and readings, and is in force, oldest first. Nothing while that can't be read (see
+        `unreadable`): incidents are to be seen nevertheless."""
+        try:
+            return self._statements(feed)
+        except Exception:  # of many kinds, by the kind of lake
+            return []
+
+    def _statements(self, feed: Feed) -> list[Statement]:
+        table = self._open(f"exclusions/{feed.table}")
+        return [] if table is None else self._of_version(("statements", feed.name), table, lambda: _read_statements(table))
 
     def gate_results(self, feed: Feed, limit: int) -> list[GateResult]:
         """Newest first."""
@@ -186,6 +203,10 @@ def _read_arrays(table: DeltaTable, service: str, day_type: int) -> Arrays | Non
 def _read_services(table: DeltaTable) -> frozenset[str]:
     names = table.to_pyarrow_dataset().to_table(columns=["ServiceName"]).column("ServiceName").unique().to_pylist()
     return frozenset(name for name in names if name is not None)
+
+
+def _read_statements(table: DeltaTable) -> list[Statement]:
+    return exclusions.in_force(exclusions.statements(table.to_pyarrow_dataset().to_table().to_pylist()))
 
 
 def _read_gate_results(table: DeltaTable, feed: Feed) -> pa.Table:

@@ -141,6 +141,13 @@ def line(text: str) -> str:
     return text
 
 
+def said(text: str) -> str:
+    """A line that is not empty: who says something, or why."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("must not be empty")
+    return line(text)
+
+
 def positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number above zero")

@@ -94,7 +94,7 @@ class Table:
     def add(self, rows: list[dict], note: dict) -> None:
         """A few rows added in one commit that carries the note, without Spark."""
         table = pa.Table.from_pylist(rows)
-        deltalake.write_deltalake(self.path, table, mode="append", schema_mode="merge", commit_properties=_properties(note))
+        deltalake.write_deltalake(self.path, table, mode="append", schema_mode="merge", commit_properties=noted(note))
 
     def append(self, rows: DataFrame, note: dict, **options: str) -> None:
         """Rows added to those that are there, in one commit that carries the note."""
@@ -116,7 +116,7 @@ class Table:
         """
         first = next(batches)
         reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
-        with self._unless_overtaken(after):
+        with self.unless_overtaken(after):
             deltalake.write_deltalake(  # type: ignore[call-overload] # its overloads tell the modes apart by literals
                 self.path if after < 0 else self.log(after),
                 reader,
@@ -124,7 +124,7 @@ class Table:
                 predicate=None if after < 0 else self._among(values),
                 partition_by=[self.partition],
                 configuration=CONFIGURATION,
-                commit_properties=_properties(note, max_commit_retries=0),
+                commit_properties=noted(note, max_commit_retries=0),
             )
 
     def copy(self, source: "Table", version: int, values: Iterable, note: dict, after: int) -> None:
@@ -134,31 +134,31 @@ class Table:
 
     def restore(self, version: int, note: dict) -> None:
         """The rows of an older version again, as a new commit that carries the note; no data is moved."""
-        self.log().restore(version, commit_properties=_properties(note))
+        self.log().restore(version, commit_properties=noted(note))
 
     def commit_note(self, note: dict, after: int) -> None:
         """A commit that changes no row and carries the note; `after` as in `write`."""
         log = self.log(after)
         parts = log.metadata().partition_columns
-        with self._unless_overtaken(after):
-            properties = _properties(note, max_commit_retries=0)
+        with self.unless_overtaken(after):
+            properties = noted(note, max_commit_retries=0)
             log.create_write_transaction([], "append", log.schema(), parts, commit_properties=properties)
 
     def expire(self, before: dt.date, note: dict) -> int:
         """Dates before that one deleted, in one commit that carries the note; how many."""
         expired = [date for date in self.fingerprints() if date < before.isoformat()]
         if expired:
-            self.log().delete(f"{self.partition} < '{before.isoformat()}'", commit_properties=_properties(note))
+            self.log().delete(f"{self.partition} < '{before.isoformat()}'", commit_properties=noted(note))
         return len(expired)
 
     def compact(self, note: dict) -> int:
         """Small files put together, in one commit that carries the note; how many."""
-        return self.log().optimize.compact(commit_properties=_properties(note))["numFilesRemoved"]
+        return self.log().optimize.compact(commit_properties=noted(note))["numFilesRemoved"]
 
     def vacuum(self, days: int, note: dict) -> int:
         """Files deleted that no version of the last so many days needs; how many."""
         found = self.log().vacuum(
-            retention_hours=24 * days, dry_run=False, enforce_retention_duration=False, commit_properties=_properties(note)
+            retention_hours=24 * days, dry_run=False, enforce_retention_duration=False, commit_properties=noted(note)
         )
         return len(found)
 
@@ -170,7 +170,8 @@ class Table:
             return None
 
     @contextmanager
-    def _unless_overtaken(self, after: int) -> Iterator[None]:
+    def unless_overtaken(self, after: int) -> Iterator[None]:
+        """Around a commit after that version; raises JobError if another commit has come since then."""
         overtaken = JobError(f"{self.path}: it has changed since it was read, so nothing was written; run this again")
         if self.version() != after:
             raise overtaken
@@ -243,5 +244,6 @@ def upkeep_note(run_id: str) -> dict:
     return {"run_id": run_id, MAINTAINED: True}
 
 
-def _properties(note: dict, **how) -> deltalake.CommitProperties:
+def noted(note: dict, **how) -> deltalake.CommitProperties:
+    """Of a commit that carries the note."""
     return deltalake.CommitProperties(custom_metadata={"userMetadata": json.dumps(note)}, **how)

@@ -3,7 +3,7 @@
 import { age, byId, clock, count, make } from "./dom.js";
 import { serverNow } from "./server_time.js";
 
-/** @import { FeedInfo, IncidentInfo } from "../page.d.ts" */
+/** @import { FeedInfo, IncidentInfo, Verdict } from "../page.d.ts" */
 
 /**
  * Rows of incidents; choosing one calls `choose` with it. The panel is there as soon as there is one.
@@ -42,9 +42,17 @@ function incidentRow(each, zone, selected, choose) {
     make("p", { class: "how", text: inWords(each) }),
     make("p", { class: "quiet", text: each.cause }),
   );
+  if (each.verdict) row.append(make("p", { class: "verdict", text: said(each.verdict, zone) }));
   button.addEventListener("click", () => choose(each));
   return row;
 }
+
+/**
+ * What a person says of the incident, who, when and why.
+ * @param {Verdict} verdict
+ * @param {ReturnType<typeof clock>} zone
+ */
+const said = ({ kind, by, at, reason }, zone) => `${kind === "false" ? "No incident" : "Left out of the normal"}, says ${by} (${zone.dated(at)}): ${reason}`;
 
 /**
  * What happened, and for how long.

@@ -18,6 +18,7 @@ PER_FEED = {
     "archive_history",
     "bootstrap_feed",
     "find_incidents",
+    "judge_incident",
     "maintain_tables",
     "nightly_baseline",
     "repair_history",
@@ -69,7 +70,7 @@ def test_every_task_has_an_owner_retries_with_a_pause_and_a_time_limit_where_it_
     for task in every_task(bag):
         assert task.owner == "sundial", task
         assert task.retry_delay >= dt.timedelta(seconds=10), task
-        if task.task_id not in ("approve", "bootstrap", "rollback_baseline"):
+        if task.task_id not in ("approve", "bootstrap", "judge_incident", "rollback_baseline"):
             assert task.retries >= 2, task
         if task.task_id == "approve":
             assert task.response_timeout < dt.timedelta(hours=20), "the next night must not wait for an answer"
@@ -92,6 +93,13 @@ def test_params_are_described_and_typed(bag):
         ("repair_history.service-use", "from", ["2024-05-01", None], ["yesterday"]),
         ("rollback_baseline.service-use", "version", [0, 7], [-1, "7", None]),
         ("rollback_baseline.service-use", "reason", ["wrong holiday"], ["", None, "x" * 501]),
+        ("judge_incident.service-use", "verdict", ["false", "exclude", "take_back"], ["true", "", None]),
+        ("judge_incident.service-use", "incident", ["a@2026-11-21T12:00:00Z", None], ["x" * 1101, 7]),
+        ("judge_incident.service-use", "service", ["a/ü b", None], ["x" * 1025, 7]),
+        ("judge_incident.service-use", "from", ["2026-11-21T12:00:00Z", "2026-11-21", None], ["noon", "2026-11-21Z"]),
+        ("judge_incident.service-use", "to", ["2026-11-21T12:00:00.000+01:00", None], ["noon", 7]),
+        ("judge_incident.service-use", "statement", [1, None], [0, "1"]),
+        ("judge_incident.service-use", "reason", ["a drill"], ["", None, "x" * 501]),
         ("replay_dead_letters", "topic", ["service-use", "rides"], ["rides.dead-letter", "", None]),
         ("replay_dead_letters", "send", [True, False], ["yes", None]),
         ("replay_dead_letters", "since", ["2024-05-01", None], ["yesterday"]),

@@ -108,6 +108,24 @@ def test_what_makes_no_sense_fails_a_run_for_good_before_its_first_task(bag):
             begin(partition_key=partition_key)
 
 
+def test_a_judgement_passes_on_what_was_given_and_its_walk_follows(bag):
+    [task] = bag.dags["judge_incident.road-traffic"].tasks
+    params = {"verdict": "exclude", "incident": None, "service": "a {{ b }} '\"", "from": "2026-11-21", "to": "2026-11-22"}
+    params |= {"statement": None, "reason": "--a drill"}
+    run = SimpleNamespace(triggering_user_name="mara")
+    context = {"params": params, "run_id": "r1", "dag_run": run, "dag": task.dag}
+    said = [task.render_template(each, context) for each in task.application_args]
+    assert [each for each in said if each] == [
+        *("--feed", "road-traffic", "--run-id=r1", "--verdict=exclude", "--service=a {{ b }} '\"", "--from=2026-11-21"),
+        *("--to=2026-11-22", "--by=mara", "--reason=--a drill"),
+    ]
+    assert [outlet.name for outlet in task.outlets] == ["exclusions.road-traffic"]
+    condition = repr(bag.dags["find_incidents.road-traffic"].timetable.asset_condition)
+    assert condition.startswith("AssetAny")
+    assert "exclusions.road-traffic" in condition
+    assert "history.road-traffic" in condition
+
+
 def test_late_readings_start_a_repair(bag):
     dag = bag.dags["repair_history.road-traffic"]
     assert "late.road-traffic" in repr(dag.timetable.asset_condition)

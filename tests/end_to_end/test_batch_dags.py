@@ -8,13 +8,17 @@ from contextlib import contextmanager
 import deltalake
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
+from stack.commands.cli import app
+from stack.parts import airflow
 from tests.end_to_end import oracle
-from tests.end_to_end.story import FEED, NIGHT, Story
+from tests.end_to_end.story import FEED, NIGHT, SERVICES, Story
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.timeout(3600), pytest.mark.full]
 ARCHIVE, REPAIR, MAINTAIN = (f"{kind}.{FEED.name}" for kind in ("archive_history", "repair_history", "maintain_tables"))
+JUDGE = f"judge_incident.{FEED.name}"
 
 
 @contextmanager
@@ -139,3 +143,28 @@ def gate_results(story: Story) -> deltalake.DeltaTable:
 
 def gate_runs(story: Story) -> list[str]:
     return sorted(gate_results(story).to_pyarrow_table(columns=["RunId"]).column("RunId").to_pylist())
+
+
+def test_what_a_person_says_is_kept_with_the_name_and_can_be_taken_back(story):
+    def judge(*words: str):
+        return CliRunner().invoke(app, ["--home", str(story.instance.path), "incidents", *words])
+
+    end = story.now.replace(minute=0, second=0) - dt.timedelta(hours=1)
+    span = ("--from", (end - dt.timedelta(minutes=10)).isoformat(), "--to", end.isoformat())
+    with paused_after(story, JUDGE):
+        said = judge("exclude", FEED.name, "--service", SERVICES[0], *span, "--reason", "load test, 'planned'")
+        assert said.exit_code == 0, said.stderr
+        assert f"statement 1 is in force: not normal: {SERVICES[0]}, " in said.stdout
+        wrong = judge("take-back", FEED.name, "7", "--reason", "a mistake")
+        assert wrong.exit_code == 1
+        assert "one that is in force can be taken back: 1" in wrong.stderr
+        taken_back = judge("take-back", FEED.name, "1", "--reason", "a mistake")
+        assert taken_back.exit_code == 0, taken_back.stderr
+        events = story.api.call("GET", "assets/events", params={"source_dag_id": JUDGE})["asset_events"]
+    rows = deltalake.DeltaTable(str(story.instance.lake / "exclusions" / FEED.table)).to_pyarrow_table().sort_by("Id").to_pylist()
+    kept = [(row["Kind"], row["ServiceName"], row["End"], row["TakesBack"], row["By"], row["Reason"]) for row in rows]
+    assert kept == [
+        ("exclude", SERVICES[0], end, None, airflow.USER, "load test, 'planned'"),
+        ("take_back", None, None, 1, airflow.USER, "a mistake"),
+    ]
+    assert len(events) == len(rows), "the walk of incidents follows each"

@@ -4,9 +4,10 @@ import datetime as dt
 
 import pytest
 
+from contracts.exclusions import Statement
 from contracts.feeds import load_feed
 from jobs import maintain_tables
-from jobs.backends import tables
+from jobs.backends import exclusions, tables
 from jobs.backends.history_table import merge
 from tests.jobs.readings import arrived
 
@@ -57,3 +58,14 @@ def test_gate_results_become_few_files(spark, run_job, lake_platform):
     maintain(run_job, lake_platform)
     assert len(table.log().file_uris()) == 1
     assert sorted(row.RunId for row in table.read(spark).collect()) == [f"n{number}" for number in range(5)]
+
+
+def test_what_people_said_long_ago_stays_in_one_file(run_job, lake_platform):
+    table = exclusions.table_of(lake_platform, FEED)
+    at = dt.datetime(2001, 1, 1, tzinfo=dt.UTC)
+    log = [Statement(number, "exclude", None, at, at, None, None, "mara", "why", at, f"r{number}") for number in (1, 2, 3)]
+    for each in log:
+        exclusions.add(table, each, table.version())
+    maintain(run_job, lake_platform)
+    assert len(table.log().file_uris()) == 1
+    assert exclusions.read(table, table.version()) == log

@@ -1,6 +1,7 @@
 """The API without a broker: what is checked, what is refused, what the answers carry."""
 
 import datetime as dt
+import json
 from dataclasses import replace
 
 import pytest
@@ -8,9 +9,12 @@ from fastapi.testclient import TestClient
 
 from serving import health
 from serving.app import create_app
+from serving.events import INCIDENT, Event
 from serving.memory import Anomaly, Reading
+from serving.routes import event_json
 from tests.serving import world
 from tests.serving.conftest import problem
+from tests.serving.test_incidents import of
 from tests.support.waiting import until
 
 
@@ -110,6 +114,24 @@ def test_anomalies_carry_the_feeds_own_time(client, feed):
         "pct": 200.0,
         "baseline_version": 3,
     }
+
+
+def test_incidents_say_who_judged_them_when_and_why(client, feed, lake):
+    state, at = client.app.state.sundial, dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
+    start = round(at.timestamp() * 1000)
+    for service in ("a", "b", "c"):
+        state.incidents.put(feed.name, of(service, start))
+    world.say(lake, feed, 1, "exclude", at, ServiceName="b")
+    world.say(lake, feed, 2, "false", IncidentId=f"a@{start}")
+    found = {each["service"]: each["verdict"] for each in client.get(f"/api/feeds/{feed.name}/incidents").json()}
+    said = {"by": "mara", "at": "2026-11-21T09:30:00Z", "reason": "a drill"}
+    assert found == {"a": {"statement": 2, "kind": "false"} | said, "b": {"statement": 1, "kind": "exclude"} | said, "c": None}
+    event = Event(INCIDENT, feed.name, "a", of("a", start, "closed"))
+    assert json.loads(event_json(feed, event, state.tables.statements(feed)))["verdict"] == found["a"]
+    world.say(lake, feed, 3, "take_back", TakesBack=2)
+    until("it is taken back", lambda: [each.id for each in state.tables.statements(feed)] == [1])
+    newest = client.get(f"/api/feeds/{feed.name}/incidents?service=a").json()
+    assert [each["verdict"] for each in newest] == [None]
 
 
 def test_the_baseline_says_how_each_version_came_to_be(client, feed, lake):

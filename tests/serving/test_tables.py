@@ -173,6 +173,25 @@ def test_a_refused_candidate_of_a_past_night_awaits_nothing(tables, feed, lake, 
     assert tables.awaits_approval(feed) is True, "upkeep puts nothing in force"
 
 
+def test_statements_are_those_in_force_as_of_now(tables, feed, lake):
+    assert tables.statements(feed) == []
+    at = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
+    world.say(lake, feed, 1, "exclude", at)
+    world.say(lake, feed, 2, "false", IncidentId="a@b", By="omar")
+    first, second = tables.statements(feed)
+    assert (first.id, first.kind, first.start, first.end) == (1, "exclude", at, at + dt.timedelta(minutes=2))
+    assert (second.incident, second.by, second.reason, second.at.hour) == ("a@b", "omar", "a drill", 9)
+    world.say(lake, feed, 3, "take_back", TakesBack=1)
+    assert tables.statements(feed) == [second]
+
+
+def test_statements_that_cannot_be_read_are_none_and_the_feed_is_named(tables, feed, lake):
+    world.say(lake, feed, 1, "false", IncidentId="a@b")
+    (lake / "exclusions" / feed.table / "_delta_log" / "00000000000000000000.json").write_text("{")
+    assert tables.statements(feed) == []
+    assert set(tables.unreadable([feed])) == {feed.name}
+
+
 def test_gate_results_of_the_feed_newest_first(tables, feed, lake):
     start = dt.datetime(2026, 11, 20, 3, tzinfo=dt.UTC)
     other = feed.model_copy(update={"name": "other"})

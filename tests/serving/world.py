@@ -223,6 +223,24 @@ def incident(service: str, start: dt.datetime, state: str = "opened", **override
     return row | overrides
 
 
+def say(lake: Path, feed: Feed, number: int, kind: str, start: dt.datetime | None = None, **more) -> None:
+    """A statement of a person: of readings of two minutes, or about what `more` says."""
+    end = None if start is None else start + dt.timedelta(minutes=2)
+    row = {"Id": number, "Kind": kind, "ServiceName": None, "Start": start, "End": end, "TakesBack": None, "IncidentId": None}
+    row |= {
+        "By": "mara",
+        "Reason": "a drill",
+        "At": dt.datetime(2026, 11, 21, 9, 30, tzinfo=dt.UTC),
+        "RunId": f"r{number}",
+    } | more
+    times, numbers = (
+        dict.fromkeys(("Start", "End", "At"), pa.timestamp("us", "UTC")),
+        dict.fromkeys(("Id", "TakesBack"), pa.int64()),
+    )
+    schema = pa.schema({name: (times | numbers).get(name, pa.string()) for name in row})
+    write_deltalake(str(lake / "exclusions" / feed.table), pa.Table.from_pylist([row], schema), mode="append")
+
+
 class Topics:
     """A feed's derived topics on a real broker, with their schemas in a real registry."""
 

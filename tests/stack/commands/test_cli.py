@@ -46,6 +46,9 @@ def test_an_error_is_shown_as_it_is(capsys):
         ("queries", "start", "rides"),
         ("dead-letters", "replay", "rides"),
         ("queries", "repair", "metric-summaries"),
+        ("incidents", "false", "service-use", "a@b", "--reason", "why"),
+        ("incidents", "exclude", "service-use", "a@b", "--reason", "why"),
+        ("incidents", "take-back", "service-use", "1", "--reason", "why"),
     ],
 )
 def test_what_airflow_would_do_fails_and_says_what_is_missing(sundial, tmp_path, words):

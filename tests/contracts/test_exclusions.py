@@ -1,0 +1,49 @@
+"""What of people's statements is in force, what it excludes, and which statement judges an incident."""
+
+import datetime as dt
+
+from contracts.exclusions import COLUMNS, Excluded, Statement, excluded, in_force, statements, verdict
+
+NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
+HOUR = dt.timedelta(hours=1)
+
+
+def said(number: int, kind: str, **more) -> Statement:
+    about = {"service": None, "start": None, "end": None, "takes_back": None, "incident": None} | more
+    return Statement(id=number, kind=kind, **about, by="mara", reason="a drill", at=NOON, run_id=f"r{number}")
+
+
+DRILL = said(1, "exclude", start=NOON, end=NOON + HOUR)
+OF_A = said(2, "exclude", service="a", start=NOON, end=NOON + 2 * HOUR, incident="a@12")
+FALSE = said(3, "false", service="b", start=NOON, incident="b@12")
+
+
+def test_the_rows_of_the_table_are_statements_in_the_order_of_their_ids():
+    rows = [{column: getattr(each, field) for field, column in COLUMNS.items()} for each in (FALSE, DRILL, OF_A)]
+    assert statements(rows) == [DRILL, OF_A, FALSE]
+
+
+def test_a_statement_is_in_force_until_it_is_taken_back_and_can_be_made_again():
+    log = [DRILL, OF_A, FALSE]
+    assert in_force(log) == log
+    log += [said(4, "take_back", takes_back=1), said(5, "take_back", takes_back=3)]
+    assert in_force(log) == [OF_A]
+    again = said(6, "exclude", start=NOON, end=NOON + HOUR)
+    assert in_force([*log, again]) == [OF_A, again]
+    assert in_force([]) == []
+
+
+def test_only_exclusions_in_force_exclude():
+    log = [DRILL, OF_A, FALSE]
+    assert excluded(log) == [Excluded(None, NOON, NOON + HOUR), Excluded("a", NOON, NOON + 2 * HOUR)]
+    assert excluded([*log, said(4, "take_back", takes_back=1)]) == [Excluded("a", NOON, NOON + 2 * HOUR)]
+
+
+def test_an_incident_is_judged_by_the_newest_statement_that_names_it_or_excludes_its_first_reading():
+    log = [DRILL, OF_A, FALSE]
+    assert verdict(log, "b@12", "b", NOON) == FALSE
+    assert verdict(log, "b@12:30", "b", NOON + HOUR / 2) == DRILL
+    assert verdict(log, "a@12:30", "a", NOON + HOUR / 2) == OF_A
+    assert verdict(log, "b@13", "b", NOON + HOUR) is None, "the end is excluded"
+    assert verdict(log, "b@11", "b", NOON - HOUR) is None
+    assert verdict([], "b@12", "b", NOON) is None
