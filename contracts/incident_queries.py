@@ -51,6 +51,7 @@ def settings_of(feed: Feed) -> dict[str, Any]:
         "timezone": feed.timezone,
         "holidays": "-".join(filter(None, (holidays.country, holidays.subdivision))) if holidays else None,
         "rules": [{"services": pattern, **_rule(rule)} for pattern, rule in feed.incidents.rules()],
+        "group": feed.incidents.group and feed.incidents.group.model_dump(),
     }
 
 

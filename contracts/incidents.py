@@ -60,9 +60,17 @@ class IncidentOverride(Declared):
         return value
 
 
-class Incidents(IncidentRule):
-    """The rule of a feed's services, and of some of them another one: the first whose pattern matches."""
+class IncidentGroup(Declared):
+    """Incidents of so many services whose onsets lie within so many intervals are one group."""
 
+    services: Annotated[int, Field(ge=2)] = 3
+    within: Annotated[int, Field(ge=1, le=MOST_READINGS)] = 3  # intervals
+
+
+class Incidents(IncidentRule):
+    """The rule of a feed's services, and of some of them another one: the first whose pattern matches. And what is a group."""
+
+    group: IncidentGroup | None = IncidentGroup()  # null: each incident stands alone
     overrides: tuple[IncidentOverride, ...] = ()
 
     @model_validator(mode="after")
@@ -72,6 +80,6 @@ class Incidents(IncidentRule):
 
     def rules(self) -> list[tuple[str, IncidentRule]]:
         """(pattern, rule), in the order in which they are tried; the last one matches every service."""
-        own = self.model_dump(exclude={"overrides"})
+        own = self.model_dump(include=set(IncidentRule.model_fields))
         found = [(each.services, IncidentRule.model_validate(own | each.rule)) for each in self.overrides]
         return [*found, (".*", IncidentRule.model_validate(own))]

@@ -98,6 +98,9 @@ export interface IncidentInfo {
   peak: number | null;
   peak_expected: number | null;
   peak_size: number | null;
+  group: string | null;
+  services: number | null;
+  members: string[];
 }
 
 export interface PromotionInfo {

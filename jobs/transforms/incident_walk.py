@@ -2,32 +2,39 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from jobs.transforms.detector import layout
+from jobs.transforms import incident_rows
+from jobs.transforms.detector import layout, silence
 from jobs.transforms.detector.detector import new_state
 from jobs.transforms.detector.incidents import Event, Incident, Rules, followed
 from jobs.transforms.detector.moments import Floats, Ints, Pace
+from jobs.transforms.detector.silence import Heard
 from jobs.transforms.detector.walk import Readings, walked
+from jobs.transforms.incident_groups import GroupRule, Groups, grouped
 from jobs.transforms.public_holidays import on_holiday
 
 
 @dataclass(frozen=True)
 class Settings:
     """What is to be known of a feed. interval: milliseconds. holidays: a calendar (see `public_holidays`). rules: each with a
-    pattern; the first whose pattern matches a service's whole name is its rule."""
+    pattern; the first whose pattern matches a service's whole name is its rule. group: of incidents; None for no groups."""
 
     interval: int
     holidays: str | None
     rules: tuple[tuple[re.Pattern[str], dict[str, Any]], ...]
+    group: GroupRule | None
 
     @classmethod
     def of(cls, feed: dict[str, Any]) -> "Settings":
         """feed: as `contracts.incident_queries.settings_of` gives it."""
-        return cls(feed["interval"], feed["holidays"], tuple((re.compile(each["services"]), each) for each in feed["rules"]))
+        interval, group = feed["interval"], feed["group"]
+        rules = tuple((re.compile(each["services"]), each) for each in feed["rules"])
+        group_rule = GroupRule(group["services"], group["within"] * interval) if group else None
+        return cls(interval, feed["holidays"], rules, group_rule)
 
     @property
     def pace(self) -> Pace:
@@ -55,6 +62,16 @@ class Service:
     open: Incident | None = None
 
 
+@dataclass(frozen=True)
+class Known:
+    """What is known of a feed between two pieces. services: by name, of those that had readings. heard: the newest reading of
+    each."""
+
+    services: Mapping[str, Service] = field(default_factory=dict)
+    heard: Mapping[str, Heard] = field(default_factory=dict)
+    groups: Groups = field(default_factory=Groups)
+
+
 def readings_of(settings: Settings, names: list[str], services: list[str], at: Ints, wall: Ints, values: Floats) -> Readings:
     """names: of all services. services: of each reading. at, wall: epoch and local milliseconds."""
     number = {name: place for place, name in enumerate(names)}
@@ -62,7 +79,26 @@ def readings_of(settings: Settings, names: list[str], services: list[str], at: I
     return Readings(of, at, wall, on_holiday(wall, settings.holidays), values)
 
 
-def judged(
+def followed_through(
+    settings: Settings, known: Known, names: list[str], readings: Readings, clock: int
+) -> tuple[Known, list[dict[str, Any]]]:
+    """(what is known afterwards, the services being those with readings alone; events by time, as `incident_rows.COLUMNS`).
+
+    known: its services are needed only if they have readings. names: of the readings' services, by number. clock: epoch
+    milliseconds, at least that of the newest reading.
+    """
+    services, events = _judged(settings, known.services, names, readings)
+    everyone = [*names, *sorted(known.heard.keys() - set(names))]
+    patience = settings.patience_of(everyone)
+    heard, silences = silence.listened(dict(known.heard), everyone, readings, clock, settings.interval, patience)
+    found = [incident_rows.of_deviation(event, settings.interval) for event in events]
+    found += [incident_rows.of_silence(event) for event in silences]
+    silent = {event.at: (event.silent, event.known) for event in silences}
+    groups, rows = grouped(known.groups, found, silent, settings.group)
+    return Known(services, heard, groups), rows
+
+
+def _judged(
     settings: Settings, known: Mapping[str, Service], names: list[str], readings: Readings
 ) -> tuple[dict[str, Service], list[Event]]:
     """(what is known of these services afterwards, events by time).

@@ -51,6 +51,7 @@ def test_the_query_knows_each_feeds_clock_holidays_and_rules():
                 {"services": each, "score": 2.0, "percent": None, "spread": None, "minimum": None, "silence": 5, **persistence}
                 for each, persistence in (("batch", {"needed": 2, "within": 3}), (".*", {"needed": 1, "within": 1}))
             ],
+            "group": {"services": 3, "within": 3},
         }
     }
 

@@ -219,8 +219,19 @@ def incident(service: str, start: dt.datetime, state: str = "opened", **override
         "Peak": 200.0,
         "PeakExpected": 100.0,
         "PeakSize": 9.1,
+        "Group": None,
+        "Services": None,
+        "Members": [],
     }
     return row | overrides
+
+
+def group(*members: dict, state: str = "opened", **overrides) -> list[dict]:
+    """A group of these incidents, and they as its members."""
+    nothing = dict.fromkeys(["Actual", "Expected", "Area", "PeakAt", "Peak", "PeakExpected", "PeakSize"])
+    row = incident("*", members[0]["Start"], state, Kind="group", Cause=f"{members[0]['ServiceName']} is the first", **nothing)
+    row |= {"Services": len(members), "Members": [each["Id"] for each in members]} | overrides
+    return [row, *[each | {"Group": row["Id"]} for each in members]]
 
 
 class Topics:
