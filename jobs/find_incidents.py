@@ -97,7 +97,8 @@ def walked(settings: Settings, known: Known, date: dt.date, rows: pa.Table) -> t
     values = rows.column("Value").to_numpy().astype(float)
     readings = incident_walk.readings_of(settings, names, services, at, wall, values)
     after, events = incident_walk.followed_through(settings, known, names, readings, int(at.max()))
-    return replace(after, services={**known.services, **after.services}), events
+    services = {name: each for name, each in {**known.services, **after.services}.items() if name in after.heard}
+    return replace(after, services=services), events
 
 
 def _how(feed: Feed) -> str:

@@ -48,6 +48,8 @@ def test_a_group_is_declared_for_the_feed_and_null_switches_it_off():
         ({"silence": 0}, "greater than or equal to 1"),
         ({"group": {"services": 1}}, "greater than or equal to 2"),
         ({"group": {"within": 0}}, "greater than or equal to 1"),
+        ({"retired": ["("]}, "not a regular expression"),
+        ({"forget_days": 0}, "greater than or equal to 1"),
         ({"overrides": [{"services": "a", "rule": {"group": None}}]}, "Extra inputs are not permitted"),
         ({"overrides": [{"services": "(", "rule": {}}]}, "not a regular expression"),
         ({"overrides": [{"services": "a", "rule": {"scores": 3}}]}, "Extra inputs are not permitted"),

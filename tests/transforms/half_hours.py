@@ -15,6 +15,7 @@ NAMES = ["a", "b"]
 HALF_HOUR = 1_800_000  # ms
 MANY = 16 * 48
 SILENCE = 4  # intervals
+FORGET = 56 * 86_400_000  # ms
 FEED = Feed(
     name="half-hours",
     description="calls in half an hour",
@@ -49,7 +50,7 @@ def events_of(rows: list[Row], monday: int, group: GroupRule | None = None) -> l
     readings = Readings(service, at, at, np.zeros(len(at), bool), np.array(values, float))
     _, score = walked(new_state(len(NAMES), pace), readings, pace)
     _, events, _ = incidents.followed({}, NAMES, readings, score, incidents.default_rules(len(NAMES)))
-    _, silences = silence.listened({}, NAMES, readings, int(at.max()), HALF_HOUR, np.array([SILENCE, SILENCE]))
+    _, silences = silence.listened({}, NAMES, readings, int(at.max()), HALF_HOUR, np.array([SILENCE, SILENCE]), FORGET)
     found = [incident_rows.of_deviation(each, HALF_HOUR) for each in events]
     found += [incident_rows.of_silence(each) for each in silences]
     return grouped(Groups(), found, {each.at: (each.silent, each.known) for each in silences}, group)[1]

@@ -22,12 +22,12 @@ MONDAY = 1_748_822_400_000  # 2 June 2025
 PAIR = {"services": 2, "within": 2}  # what is a group, in intervals
 
 
-def of_feed(group: dict | None = None, **changed) -> dict:
+def of_feed(group: dict | None = None, retired: tuple[str, ...] = (), **changed) -> dict:
     """What the stream needs to know of a feed of half hours."""
     feed = load_feed("service-use").model_copy(update={"interval_seconds": 1800, "timezone": "UTC", "holidays": None})
     [found] = declared_query([feed])["parameters"]["feeds"].values()
     rules = [each | {"silence": SILENCE} | changed for each in found["rules"]]
-    return found | {"rules": rules, "group": group}
+    return found | {"rules": rules, "group": group, "retired": retired}
 
 
 def came(rows: list[Row], offset: int = 0) -> pd.DataFrame:
@@ -135,6 +135,31 @@ def test_a_feed_whose_services_all_fall_silent_is_one_group():
     )
     stream.batch(("a", 31, 10.0), ("b", 31, 10.0))
     assert [each["State"] for each in stream.events if each["Kind"] == "group"] == ["opened", "closed"]
+
+
+def test_a_service_that_is_gone_for_good_is_forgotten():
+    stream = Stream()
+    stream.batch(*[("a", number, 10.0) for number in range(20)], ("b", 0, 10.0))
+    assert known_services(stream) == ["a", "b"]
+    stream.batch(("c", 56 * 48 + 10, 10.0))
+    assert known_services(stream) == ["a", "c"]
+    stream.batch(("c", 56 * 48 + 20, 10.0))
+    assert known_services(stream) == ["c"]
+    assert [(each["State"], each["At"]) for each in stream.events] == [
+        ("opened", MONDAY + 24 * HALF_HOUR),
+        ("closed", MONDAY + (19 + 56 * 48) * HALF_HOUR),
+    ]
+
+
+def test_a_retired_service_leaves_nothing_behind():
+    stream = Stream(retired=("b",))
+    stream.batch(*half_hours())
+    assert known_services(stream) == ["a"]
+    assert {each["ServiceName"] for each in stream.events} == {"a"}
+
+
+def known_services(stream: Stream) -> list[str]:
+    return sorted(name for (name,) in stream.tester.peekMapState("services", "calls"))
 
 
 def test_old_readings_are_no_silence_however_late_it_is():

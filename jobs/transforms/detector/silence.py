@@ -27,9 +27,9 @@ class Heard:
 
 
 class Silence(NamedTuple):
-    """state: of the incident. at: epoch milliseconds at which it was clear, or of the reading that ends it. onset: of the first
-    reading that is missing. last: the reading before it. silent, known: so many of so many services are silent after `at`; known
-    are those that can be silent."""
+    """state: of the incident. at: epoch milliseconds at which it was clear, or of the reading that ends it, or at which the
+    service is forgotten. onset: of the first reading that is missing. last: the reading before it. silent, known: so many of so
+    many services are silent after `at`; known are those that can be silent."""
 
     state: Literal["opened", "closed"]
     at: int
@@ -45,12 +45,13 @@ class Silence(NamedTuple):
 
 
 def listened(
-    heard: dict[str, Heard], names: list[str], readings: Readings, clock: int, interval: int, patience: Ints
+    heard: dict[str, Heard], names: list[str], readings: Readings, clock: int, interval: int, patience: Ints, age: int
 ) -> tuple[dict[str, Heard], list[Silence]]:
     """(the newest reading of each service, what is to be emitted by time).
 
     heard: what this returned before. names: of the services, by number. clock: epoch milliseconds, at least that of the newest
     reading. interval: milliseconds. patience: of each service, so many intervals without a reading make a silence; 0 for never.
+    age: so many milliseconds after its last reading a service is forgotten; longer than any patience.
     """
     limits = {name: int(limit) for name, limit in zip(names, patience.tolist(), strict=True)}
     changes = [(-1, sum(each.silent for each in heard.values()), sum(_can_be_silent(*each, limits) for each in heard.items()))]
@@ -79,6 +80,12 @@ def listened(
             changes.append((at, 0, 1))
     for name in list(heard):
         noticed(name, clock)
+        last = heard[name]
+        if last.at + age <= clock:
+            changes.append((last.at + age, 0, -int(_can_be_silent(name, last, limits))))
+            if last.silent:
+                noted("closed", last.at + age, name, last)
+            del heard[name]
     return heard, _counted(sorted(events, key=lambda event: (event.at, event.service)), changes)
 
 

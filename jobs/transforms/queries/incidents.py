@@ -10,7 +10,7 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, MapState, TimerValues
 
 from jobs.transforms import calendar, incident_rows
 from jobs.transforms.detector import silence
@@ -66,6 +66,26 @@ class _Clock:
     live: bool = False
 
 
+class _Stored(Mapping[str, Service]):
+    """What is known of services, each read from the state when it is asked for."""
+
+    def __init__(self, services: MapState):
+        self._services = services
+
+    def __getitem__(self, name: str) -> Service:
+        found = self._services.getValue((name,))
+        if not found:
+            raise KeyError(name)
+        state, open_ = found
+        return Service(np.frombuffer(state), Incident(**json.loads(open_)) if open_ else None)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for (name,), _ in self._services.iterator())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class _Incidents(StatefulProcessor):
     """The work on one feed in one batch. The state: of each service, SERVICE; of the feed, FEED and GROUPS."""
 
@@ -114,26 +134,20 @@ class _Incidents(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """The events up to `now` (epoch ms by the feed's clock); what is known of the feed goes on."""
         groups = Groups(**json.loads(self._groups.get()[0])) if self._groups.exists() else Groups()
-        before = Known(self._stored(names), heard, groups)
+        before = Known(_Stored(self._services), heard, groups)
         known, events = followed_through(self._feeds[table], before, names, readings, now)
         if events:
             yield pd.DataFrame([{"Feed": table, **row} for row in events], dtype=object)  # a null among numbers is no NaN
         for name, service in known.services.items():
             open_ = json.dumps(asdict(service.open)) if service.open else ""
             self._services.updateValue((name,), (service.state.tobytes(), open_))
+        for name in heard.keys() - known.heard.keys():
+            self._services.removeKey((name,))
         newest = json.dumps({name: list(vars(each).values()) for name, each in known.heard.items()})
         self._feed.update((newest, clock.newest, clock.since, clock.live))
         if known.groups != groups:
             self._groups.update((json.dumps(asdict(known.groups)),))
         self._wait(self._feeds[table], known.heard, clock)
-
-    def _stored(self, names: list[str]) -> dict[str, Service]:
-        """What is known of these services."""
-        stored = {name: each for name in names if (each := self._services.getValue((name,)))}
-        return {
-            name: Service(np.frombuffer(state), Incident(**json.loads(open_)) if open_ else None)
-            for name, (state, open_) in stored.items()
-        }
 
     def _wait(self, settings: Settings, heard: Mapping[str, Heard], clock: _Clock) -> None:
         """A timer for the time at which the next service would be silent."""

@@ -9,6 +9,7 @@ from jobs.transforms.detector.walk import Readings
 
 SECOND = 1000
 INTERVAL = 10 * SECOND
+AGE = 2000  # intervals
 NAMES = ["a", "b"]
 
 
@@ -21,7 +22,7 @@ def of(*each: tuple[int, int]) -> Readings:
 def heard(*each: tuple[int, int], clock: int | None = None, patience=(3, 3), before=None):
     """(what is known, events as (state, service, number of the interval at which, onset's number))."""
     newest = max([number for _, number in each], default=0) if clock is None else clock
-    known, events = listened(before or {}, NAMES, of(*each), newest * INTERVAL, INTERVAL, np.array(patience))
+    known, events = listened(before or {}, NAMES, of(*each), newest * INTERVAL, INTERVAL, np.array(patience), AGE * INTERVAL)
     return known, [(one.state, one.service, one.at // INTERVAL, one.onset // INTERVAL) for one in events]
 
 
@@ -55,7 +56,7 @@ def test_a_gap_that_is_over_is_emitted_as_well():
 
 
 def counts(*each: tuple[int, int], clock: int, patience=(3, 3), before=None):
-    known, events = listened(before or {}, NAMES, of(*each), clock * INTERVAL, INTERVAL, np.array(patience))
+    known, events = listened(before or {}, NAMES, of(*each), clock * INTERVAL, INTERVAL, np.array(patience), AGE * INTERVAL)
     return known, [(one.state, one.at // INTERVAL, one.silent, one.known) for one in events]
 
 
@@ -78,6 +79,17 @@ def test_a_short_gap_is_none():
 def test_a_new_service_and_one_without_patience_are_never_silent():
     assert heard(*ALL[:-1], clock=1000)[1] == []
     assert heard(*ALL, clock=1000, patience=(0, 3))[1] == []
+
+
+def test_a_service_is_forgotten_at_last_and_its_silence_is_over():
+    known, events = heard(*ALL, (1, END + AGE - 1))
+    assert events == [("opened", "a", END + 4, END + 1)]
+    known, events = counts((1, END + AGE), clock=END + AGE, before=known)
+    assert events == [("closed", END + AGE, 0, 0)]
+    assert known.keys() == {"b"}
+    known, events = heard((0, END + AGE + 1), clock=END + AGE + 99, before=known)
+    assert events == [], "it is new again"
+    assert known["a"].readings == 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 60)), min_size=1, max_size=60, unique=True), st.integers(0, 60))
