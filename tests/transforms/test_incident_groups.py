@@ -139,6 +139,11 @@ def test_one_that_began_earlier_is_the_first_mover_and_the_id_stays():
     assert rows[4]["Start"] == 3000
 
 
+def test_one_that_began_too_early_is_no_member():
+    rows = emitted(opened("b", "c", "d", at=5), [deviation("a", 2, "opened", 7)])
+    assert brief(rows)[-1] == ("a@02Z", "opened", 7, None)
+
+
 def test_incidents_near_to_those_that_make_a_group_are_members_from_the_start():
     rows = emitted(opened("a", at=1), opened("b", at=3), opened("c", "d", at=5))
     assert brief(rows)[2][:2] == ("*@01Z", "opened")
@@ -180,6 +185,15 @@ def test_a_feed_that_falls_silent_is_one_group_that_tells_the_last_reading():
         "the feed is silent: 2 silent; last of all b: no reading since 1970-01-01T00:00:02Z, whose value was 331"
     )
     assert (rows[0]["Last"], rows[0]["Direction"], rows[0]["Readings"]) == (2000, None, 0)
+
+
+def test_a_silent_feed_is_silent_when_another_incident_joins():
+    silences = [silence("a", 2, "opened", 5), silence("b", 2, "opened", 5)]
+    rows = emitted(silences, [deviation("c", 3, "opened", 6)], silent={5: (2, 2)})
+    assert [row["Cause"].split(";")[0] for row in rows if row["Kind"] == "group"] == [
+        "the feed is silent: 2 silent",
+        "the feed is silent: 2 silent, 1 too high",
+    ]
 
 
 @pytest.mark.parametrize(("silent", "said"), [(17, "a is the first"), (18, "the feed is silent")])
