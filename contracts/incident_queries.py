@@ -42,7 +42,7 @@ def _input(feed: Feed) -> dict[str, Any]:
 
 
 def settings_of(feed: Feed) -> dict[str, Any]:
-    """What `jobs/transforms` needs to know of a feed to find its incidents; interval in ms."""
+    """What `jobs/transforms` needs to know of a feed to find its incidents; interval and forget in ms."""
     holidays = feed.holidays
     return {
         "service": SERVICE,
@@ -51,6 +51,9 @@ def settings_of(feed: Feed) -> dict[str, Any]:
         "timezone": feed.timezone,
         "holidays": "-".join(filter(None, (holidays.country, holidays.subdivision))) if holidays else None,
         "rules": [{"services": pattern, **_rule(rule)} for pattern, rule in feed.incidents.rules()],
+        "retired": list(feed.incidents.retired),
+        "forget": feed.incidents.forget_days * 86_400_000,
+        "group": feed.incidents.group and feed.incidents.group.model_dump(),
     }
 
 

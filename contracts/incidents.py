@@ -3,13 +3,24 @@
 import re
 from typing import Annotated, Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from contracts.declarations import Declared
 
 THRESHOLD = 1.8  # score of an alarm; that of jobs/transforms/detector/alarms.py
 MOST_READINGS = 1000  # that persistence looks at, and without which a service is silent
 
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from error
+    return text
+
+
+# Of services: a regular expression that a service's whole name matches.
+Pattern = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_pattern)]
 Persistence = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3} of [1-9][0-9]{0,3}$")]
 
 
@@ -47,22 +58,24 @@ class IncidentRule(Declared):
 class IncidentOverride(Declared):
     """What of the rule is different for some services; what it leaves out is as the feed declares it."""
 
-    services: Annotated[str, Field(min_length=1, max_length=2000)]  # regular expression that a service's whole name matches
+    services: Pattern
     rule: dict[str, Any]
 
-    @field_validator("services")
-    @classmethod
-    def _is_pattern(cls, value: str) -> str:
-        try:
-            re.compile(value)
-        except re.error as error:
-            raise ValueError(f"not a regular expression: {error}") from error
-        return value
+
+class IncidentGroup(Declared):
+    """Incidents of so many services whose onsets lie within so many intervals are one group."""
+
+    services: Annotated[int, Field(ge=2)] = 3
+    within: Annotated[int, Field(ge=1, le=MOST_READINGS)] = 3  # intervals
 
 
 class Incidents(IncidentRule):
-    """The rule of a feed's services, and of some of them another one: the first whose pattern matches."""
+    """The rule of a feed's services, and of some of them another one: the first whose pattern matches. What is a group. Services
+    that are gone."""
 
+    group: IncidentGroup | None = IncidentGroup()  # null: each incident stands alone
+    retired: tuple[Pattern, ...] = ()  # services that may stop, and have no incidents
+    forget_days: Annotated[int, Field(ge=1)] = 56  # without a reading, after which a service that comes again is new
     overrides: tuple[IncidentOverride, ...] = ()
 
     @model_validator(mode="after")
@@ -72,6 +85,6 @@ class Incidents(IncidentRule):
 
     def rules(self) -> list[tuple[str, IncidentRule]]:
         """(pattern, rule), in the order in which they are tried; the last one matches every service."""
-        own = self.model_dump(exclude={"overrides"})
+        own = self.model_dump(include=set(IncidentRule.model_fields))
         found = [(each.services, IncidentRule.model_validate(own | each.rule)) for each in self.overrides]
         return [*found, (".*", IncidentRule.model_validate(own))]

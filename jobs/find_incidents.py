@@ -21,18 +21,18 @@ from contracts.exclusions import Excluded
 from contracts.feeds import Feed
 from contracts.incident_queries import settings_of
 from jobs.backends import detector_states, exclusions, history_table, settings, tables
-from jobs.backends.detector_states import NOTHING, Known
+from jobs.backends.detector_states import Midnight
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
-from jobs.transforms import excluded, incident_rows, incident_walk, public_holidays
+from jobs.transforms import excluded, incident_groups, incident_rows, incident_walk, public_holidays
 from jobs.transforms.detector import silence
 from jobs.transforms.excluded import Range
-from jobs.transforms.incident_walk import Settings
+from jobs.transforms.incident_walk import Known, Settings
 
 DAYS = 56  # as much as the detector remembers of the slot of a week
 FORMULAS = (
     *sorted(Path(silence.__file__).parent.glob("*.py")),
-    *(Path(each.__file__) for each in (excluded, incident_walk, public_holidays)),
+    *(Path(each.__file__) for each in (excluded, incident_groups, incident_rows, incident_walk, public_holidays)),
 )
 DAY_MS = 86_400_000
 EPOCH = dt.date(1970, 1, 1)
@@ -57,24 +57,26 @@ def main(platform: Platform) -> None:
     dates = [date for date in sorted(fingerprints) if as_of - dt.timedelta(days=options.days) <= date < as_of]
     states, table = tables.detector(platform, feed), tables.incidents(platform, feed)
     how = _how(feed)
-    todo, known = _todo(states, dates, fingerprints, how)
+    todo, midnight = _todo(states, dates, fingerprints, how)
     for date in todo:
         after = date + dt.timedelta(days=1)
         rows = history.dataset(version).to_table(
             columns=["ServiceName", "Timestamp", "Slot", "Value"], filter=ds.field("Date") == date
         )
-        digest = _next(known.digest, fingerprints[date], how)
-        known, events = walked(Settings.of(settings_of(feed)), known, date, rows, digest, ranges[date])
+        known, events = walked(Settings.of(settings_of(feed)), midnight.known, date, rows, ranges[date])
+        midnight = Midnight(known, _next(midnight.digest, fingerprints[date], how))
         note = {"run_id": options.run_id, "walked": str(date), "history_version": version}
         found = pa.Table.from_pylist([{"Date": date, **event} for event in events], incident_rows.SCHEMA)
         table.write(iter(found.to_batches() or [_NONE]), [date], note, table.version())
-        detector_states.write(states, after, known, note)  # last: a run that dies before it walks through the date again
+        detector_states.write(states, after, midnight, note)  # last: a run that dies before it walks through the date again
         but = f" but for {len(ranges[date])} excluded ranges" if ranges[date] else ""
         print(f"{date}: {rows.num_rows:,} readings{but} of {len(known.services)} services, {len(events)} events", flush=True)
     print(f"incidents/{feed.table}: {len(todo)} of {len(dates)} dates walked", flush=True)
 
 
-def _todo(states: tables.Table, dates: list[dt.date], fingerprints: dict[dt.date, str], how: str) -> tuple[list[dt.date], Known]:
+def _todo(
+    states: tables.Table, dates: list[dt.date], fingerprints: dict[dt.date, str], how: str
+) -> tuple[list[dt.date], Midnight]:
     """(the dates to walk through, what is known at the beginning of the first of them).
 
     States of before the first date are taken as they are: readings that came so late are not walked through again.
@@ -88,18 +90,15 @@ def _todo(states: tables.Table, dates: list[dt.date], fingerprints: dict[dt.date
     for number, date in enumerate(dates):
         digest, after = _next(digest, fingerprints[date], how), date + dt.timedelta(days=1)
         if digests.get(after) != digest:
-            return dates[number:], detector_states.read(states, last) if last else replace(NOTHING, digest=how)
+            return dates[number:], detector_states.read(states, last) if last else Midnight(Known(), how)
         last = after
-    return [], NOTHING
+    return [], Midnight(Known(), digest)
 
 
-def walked(
-    settings: Settings, known: Known, date: dt.date, rows: pa.Table, digest: str, ranges: list[Range]
-) -> tuple[Known, list[dict]]:
+def walked(settings: Settings, known: Known, date: dt.date, rows: pa.Table, ranges: list[Range]) -> tuple[Known, list[dict]]:
     """(what is known at the end of the date, its events as `incident_rows.COLUMNS`).
 
-    rows: ServiceName, Timestamp, Slot, Value of the date's readings. ranges: readings to leave out; their service was heard, so
-    it is not silent because of them.
+    rows: ServiceName, Timestamp, Slot, Value of the date's readings. ranges: readings to leave out.
     """
     services = rows.column("ServiceName").to_pylist()
     names = sorted(set(services))
@@ -107,14 +106,9 @@ def walked(
     wall = (date - EPOCH).days * DAY_MS + rows.column("Slot").to_numpy().astype(np.int64) * settings.interval
     values = rows.column("Value").to_numpy().astype(float)
     readings = incident_walk.readings_of(settings, names, services, at, wall, values)
-    changed, events = incident_walk.judged(settings, known.services, names, excluded.without(ranges, names, readings))
-    everyone = [*names, *sorted(known.heard.keys() - set(names))]
-    heard, silences = silence.listened(
-        dict(known.heard), everyone, readings, int(at.max()), settings.interval, settings.patience_of(everyone)
-    )
-    found = [incident_rows.of_deviation(event, settings.interval) for event in events]
-    found += [incident_rows.of_silence(event) for event in silences]
-    return Known({**known.services, **changed}, heard, digest), sorted(found, key=lambda each: (each["At"], each["Id"]))
+    after, events = incident_walk.followed_through(settings, known, names, readings, int(at.max()), ranges)
+    services = {name: each for name, each in {**known.services, **after.services}.items() if name in after.heard}
+    return replace(after, services=services), events
 
 
 def _of_date(found: Iterable[Excluded], date: dt.date, feed: Feed) -> list[Range]:

@@ -98,6 +98,8 @@ def _of_incident(platform: Platform, feed: Feed, id_: str, verdict: Kind) -> dic
     newest = max(rows, key=lambda row: row["At"])
     if verdict == "exclude" and newest["Kind"] == "silence":
         raise JobError(f"--incident {id_} is a silence: there are no readings to exclude")
+    if verdict == "exclude" and newest["Kind"] == "group":
+        raise JobError(f"--incident {id_} is a group: exclude its members one by one, or give --from and --to for all services")
     if verdict == "exclude" and newest["End"] is None:
         raise JobError(f"--incident {id_} is still open, so it has no end; give --service, --from and --to instead")
     start, end = (ms and dt.datetime.fromtimestamp(ms / 1000, dt.UTC) for ms in (newest["Start"], newest["End"]))

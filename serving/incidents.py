@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """An incident as its last record says it (schemas/avro/incident). Times are epoch milliseconds."""
+    """An incident or a group of them as its last record says it (schemas/avro/incident). Times are epoch milliseconds."""
 
     id: str
     service: str
@@ -30,10 +30,14 @@ class Incident:
     peak: float | None
     peak_expected: float | None
     peak_size: float | None
+    group: str | None
+    services: int | None
+    members: list[str]
 
 
 class Incidents:
-    """Incidents by feed and id. Of a feed with more than `per_feed` the closed ones that began first go, then open ones."""
+    """Incidents by feed and id. Of a feed with more than `per_feed`, members of groups go first, then closed ones, then open
+    ones; of these, those that began first."""
 
     def __init__(self, per_feed: int):
         self._lock = threading.Lock()
@@ -52,15 +56,25 @@ class Incidents:
             known = self._feeds[feed]
             known[incident.id] = incident
             if len(known) > self._per_feed:
-                del known[min(known.values(), key=lambda each: (each.state != "closed", each.start, each.id)).id]
+                del known[min(known.values(), key=_keeps_longer).id]
 
     def forget(self, feed: str, id_: str) -> None:
         with self._lock:
             self._feeds[feed].pop(id_, None)
 
-    def of(self, feed: str, limit: int, service: str | None = None, only_open: bool = False) -> list[Incident]:
-        """Those that began last first."""
+    def of(
+        self, feed: str, limit: int, service: str | None = None, only_open: bool = False, group: str | None = None
+    ) -> list[Incident]:
+        """Those that began last first: of the service, of the group, or else those that are no members of a group."""
         with self._lock:
             known = list(self._feeds.get(feed, {}).values())
-        wanted = [each for each in known if service in (None, each.service) and not (only_open and each.state == "closed")]
+        wanted = [each for each in known if not (only_open and each.state == "closed")]
+        if service is not None:
+            wanted = [each for each in wanted if each.service == service]
+        if group is not None or service is None:
+            wanted = [each for each in wanted if each.group == group]
         return sorted(wanted, key=lambda each: (-each.start, each.service))[:limit]
+
+
+def _keeps_longer(incident: Incident) -> tuple[bool, bool, int, str]:
+    return incident.group is None, incident.state != "closed", incident.start, incident.id

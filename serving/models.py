@@ -136,12 +136,13 @@ class Verdict(BaseModel):
 
 
 class IncidentInfo(BaseModel):
-    """Readings of one service that deviate together, or that are missing. A silence has no figures of readings."""
+    """Readings of one service that deviate together, or that are missing; or a group of such incidents. A silence and a group
+    have no sums and no peak."""
 
     feed: str
-    service: str
+    service: Annotated[str, Field(description="The service's name; of a group *.")]
     id: Annotated[str, Field(description="The service and the start; the same when the incident is computed again.")]
-    kind: Annotated[str, Field(description="deviation or silence.")]
+    kind: Annotated[str, Field(description="deviation, silence or group.")]
     state: Annotated[str, Field(description="opened, updated or closed.")]
     start: Annotated[dt.datetime, Field(description="Start of the first reading that is unusual or missing, UTC.")]
     start_local: Annotated[dt.datetime, Field(description="The same instant with the offset of the feed's time zone.")]
@@ -161,6 +162,9 @@ class IncidentInfo(BaseModel):
     peak_expected: Annotated[float | None, Field(description="What was expected instead, in the unit of the value.")]
     peak_size: Annotated[float | None, Field(description="Its error, in scales; negative if it is too low.")]
     verdict: Annotated[Verdict | None, Field(description="The newest statement in force that is about it; null: there is none.")]
+    group: Annotated[str | None, Field(description="Id of the group that it is a member of; null: of none.")]
+    services: Annotated[int | None, Field(description="Of a group: number of services; else null.")]
+    members: Annotated[list[str], Field(description="Of a group: ids of its first 100 members, the first mover first.")]
 
 
 class PromotionInfo(BaseModel):

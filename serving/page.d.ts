@@ -107,6 +107,9 @@ export interface IncidentInfo {
   peak_expected: number | null;
   peak_size: number | null;
   verdict: Verdict | null;
+  group: string | null;
+  services: number | null;
+  members: string[];
 }
 
 export interface PromotionInfo {

@@ -108,9 +108,11 @@ def incidents(
     limit: Limit = 100,
     service: Annotated[str | None, Query(description="Of this service only.")] = None,
     only_open: Annotated[bool, Query(alias="open", description="Only those that are not closed.")] = False,
+    group: Annotated[str | None, Query(description="Members of the group with this id only.")] = None,
 ) -> list[models.IncidentInfo]:
+    """Members of groups are left out unless `service` or `group` asks for them."""
     said = state.tables.statements(feed)
-    return [_incident_info(feed, each, said) for each in state.incidents.of(feed.name, limit, service, only_open)]
+    return [_incident_info(feed, each, said) for each in state.incidents.of(feed.name, limit, service, only_open, group)]
 
 
 @router.get("/api/feeds/{feed}/baseline", tags=["baseline"], summary="The baseline in force and its history", responses=REFUSED)

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -12,30 +11,28 @@ import pyarrow.dataset as ds
 from jobs.backends.tables import Table
 from jobs.transforms.detector.incidents import Incident
 from jobs.transforms.detector.silence import Heard
-from jobs.transforms.incident_walk import Service
+from jobs.transforms.incident_groups import Groups
+from jobs.transforms.incident_walk import Known, Service
 
 SCHEMA = pa.schema(
     {
         "Date": pa.date32(),
-        "ServiceName": pa.string(),
+        "ServiceName": pa.string(),  # null in the one row of the feed itself, whose Groups it has
         "State": pa.binary(),  # a row of `layout.packed`, float64
         "Open": pa.string(),  # the open incident as JSON; null if there is none
         "Heard": pa.string(),  # the newest reading as JSON
+        "Groups": pa.string(),  # open incidents and groups as JSON: see `incident_groups.Groups`
         "Digest": pa.string(),  # of all that the state follows from
     }
 )
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of a feed's services, and a digest of all that it follows from."""
+class Midnight:
+    """What is known at the beginning of a date, and a digest of all that it follows from."""
 
-    services: Mapping[str, Service]
-    heard: Mapping[str, Heard]
+    known: Known
     digest: str
-
-
-NOTHING = Known({}, {}, "")
 
 
 def digests(table: Table) -> dict[dt.date, str]:
@@ -47,28 +44,31 @@ def digests(table: Table) -> dict[dt.date, str]:
     return dict(zip(rows.column("Date").to_pylist(), rows.column("Digest_max").to_pylist(), strict=True))
 
 
-def read(table: Table, date: dt.date) -> Known:
-    """The states of that date; NOTHING if there are none."""
+def read(table: Table, date: dt.date) -> Midnight:
+    """The states of that date, which must be there."""
     found = table.dataset(table.version()).to_table(filter=ds.field("Date") == date).to_pylist()
+    of_services = {row["ServiceName"]: row for row in found if row["ServiceName"] is not None}
     services = {
-        row["ServiceName"]: Service(np.frombuffer(row["State"]), Incident(**json.loads(row["Open"])) if row["Open"] else None)
-        for row in found
+        name: Service(np.frombuffer(row["State"]), Incident(**json.loads(row["Open"])) if row["Open"] else None)
+        for name, row in of_services.items()
     }
-    heard = {row["ServiceName"]: Heard(**json.loads(row["Heard"])) for row in found}
-    return Known(services, heard, found[0]["Digest"]) if found else NOTHING
+    heard = {name: Heard(**json.loads(row["Heard"])) for name, row in of_services.items()}
+    [groups] = [Groups(**json.loads(row["Groups"])) for row in found if row["ServiceName"] is None]
+    return Midnight(Known(services, heard, groups), found[0]["Digest"])
 
 
-def write(table: Table, date: dt.date, known: Known, note: dict) -> None:
+def write(table: Table, date: dt.date, midnight: Midnight, note: dict) -> None:
     """Makes these the states of that date, in one commit."""
+    known = midnight.known
     rows = [
         {
-            "Date": date,
             "ServiceName": name,
             "State": each.state.tobytes(),
             "Open": json.dumps(asdict(each.open)) if each.open else None,
             "Heard": json.dumps(asdict(known.heard[name])),
-            "Digest": known.digest,
         }
         for name, each in sorted(known.services.items())
     ]
-    table.write(iter(pa.Table.from_pylist(rows, SCHEMA).to_batches()), [date], note, table.version())
+    rows.append({"Groups": json.dumps(asdict(known.groups))})
+    states = pa.Table.from_pylist([{"Date": date, "Digest": midnight.digest, **row} for row in rows], SCHEMA)
+    table.write(iter(states.to_batches()), [date], note, table.version())

@@ -122,6 +122,7 @@ class Table:
                 reader,
                 mode="error" if after < 0 else "overwrite",
                 predicate=None if after < 0 else self._among(values),
+                schema_mode=None if after < 0 else "merge",
                 partition_by=[self.partition],
                 configuration=CONFIGURATION,
                 commit_properties=noted(note, max_commit_retries=0),

@@ -1,16 +1,20 @@
-// The panel of incidents: open ones first, then those that ended last.
+// The panel of incidents: open ones first, then those that ended last. A group is one row that unfolds to its members.
 
 import { age, byId, clock, count, make } from "./dom.js";
 import { serverNow } from "./server_time.js";
 
 /** @import { FeedInfo, IncidentInfo, Verdict } from "../page.d.ts" */
+/** @typedef {(place: { service: string, start: string }) => void} Choose */
+
+/** Ids of the groups whose members are shown. @type {Set<string>} */
+const unfolded = new Set();
 
 /**
- * Rows of incidents; choosing one calls `choose` with it. The panel is there as soon as there is one.
+ * Rows of incidents; choosing a service calls `choose` with it and the start. The panel is there as soon as there is one.
  * @param {IncidentInfo[]} list
  * @param {FeedInfo} feed
  * @param {string | null} selected
- * @param {(incident: IncidentInfo) => void} choose
+ * @param {Choose} choose
  */
 export function incidents(list, feed, selected, choose) {
   const zone = clock(feed.timezone);
@@ -20,30 +24,33 @@ export function incidents(list, feed, selected, choose) {
 }
 
 /**
- * The newest of two records of each incident, `incident` being the newer.
+ * The newest of two records of each incident, `incident` being the newer. The row of a member is that of its group.
  * @param {IncidentInfo[]} list
  * @param {IncidentInfo} incident
  */
-export const withIncident = (list, incident) => [incident, ...list.filter((each) => each.id !== incident.id)];
+export function withIncident(list, incident) {
+  const others = list.filter((each) => each.id !== incident.id);
+  return incident.group === null ? [incident, ...others] : others;
+}
 
 /**
  * @param {IncidentInfo} each
  * @param {ReturnType<typeof clock>} zone
  * @param {string | null} selected
- * @param {(incident: IncidentInfo) => void} choose
+ * @param {Choose} choose
  */
 function incidentRow(each, zone, selected, choose) {
-  const button = make("button", { type: "button", class: "link", text: each.service, title: "Show this service then" });
+  const who = each.kind === "group" ? make("strong", { text: `${each.services} services` }) : link(each, choose);
   const open = each.end === null;
   const row = make(
     "li",
     { class: each.service === selected ? "selected" : null },
-    make("div", { class: "line" }, button, make("time", { datetime: each.start, text: zone.dated(each.start) }), make("span", { class: `pill ${open ? "dead" : "stopped"}`, text: open ? "open" : "closed" })),
+    make("div", { class: "line" }, who, make("time", { datetime: each.start, text: zone.dated(each.start) }), make("span", { class: `pill ${open ? "dead" : "stopped"}`, text: open ? "open" : "closed" })),
     make("p", { class: "how", text: inWords(each) }),
     make("p", { class: "quiet", text: each.cause }),
   );
   if (each.verdict) row.append(make("p", { class: "verdict", text: said(each.verdict, zone) }));
-  button.addEventListener("click", () => choose(each));
+  if (each.kind === "group") row.append(members(each, zone, choose));
   return row;
 }
 
@@ -55,6 +62,34 @@ function incidentRow(each, zone, selected, choose) {
 const said = ({ kind, by, at, reason }, zone) => `${kind === "false" ? "No incident" : "Left out of the normal"}, says ${by} (${zone.dated(at)}): ${reason}`;
 
 /**
+ * The members of a group, the first mover first. A member's id is its service and its start.
+ * @param {IncidentInfo} group
+ * @param {ReturnType<typeof clock>} zone
+ * @param {Choose} choose
+ */
+function members(group, zone, choose) {
+  const rows = group.members.map((id) => {
+    const at = id.lastIndexOf("@");
+    const [service, start] = [id.slice(0, at), id.slice(at + 1)];
+    return make("li", {}, link({ service, start }, choose), ` ${zone.time(start)}`);
+  });
+  const more = (group.services ?? 0) > rows.length ? [make("li", { class: "quiet", text: "and others" })] : [];
+  const details = make("details", { open: unfolded.has(group.id) ? "" : null }, make("summary", { text: "Members" }), make("ol", {}, ...rows, ...more));
+  details.addEventListener("toggle", () => (/** @type {HTMLDetailsElement} */ (details).open ? unfolded.add(group.id) : unfolded.delete(group.id)));
+  return details;
+}
+
+/**
+ * @param {{ service: string, start: string }} place
+ * @param {Choose} choose
+ */
+function link(place, choose) {
+  const button = make("button", { type: "button", class: "link", text: place.service, title: "Show this service then" });
+  button.addEventListener("click", () => choose(place));
+  return button;
+}
+
+/**
  * What happened, and for how long.
  * @param {IncidentInfo} incident
  */
@@ -62,6 +97,7 @@ function inWords({ kind, start, end, direction, peak, peak_expected: wanted, lev
   const lasted = age(((end === null ? serverNow() : Date.parse(end)) - Date.parse(start)) / 1000);
   const since = end === null ? `for ${lasted}` : `${lasted} long`;
   if (kind === "silence") return `No readings, ${since}`;
+  if (kind === "group") return `${direction ? `Too ${direction}` : "At once"}, ${since}`;
   const peaked = peak === null || wanted === null ? "" : `: ${count(peak)} at its peak, ${count(wanted)} expected`;
   return `Too ${direction}, ${since}${peaked}${shifted ? "; the level has shifted for good" : ""}`;
 }

@@ -39,6 +39,7 @@ def test_the_streams_dead_letters_are_not_sent_again():
 
 def test_the_query_knows_each_feeds_clock_holidays_and_rules():
     rules = {"score": 2.0, "overrides": [{"services": "batch", "rule": {"persistence": "2 of 3"}}], "silence": 5}
+    rules |= {"retired": ["old-.*"], "forget_days": 30}
     declared = feed(timezone="America/Chicago", holidays={"country": "US", "subdivision": "MN"}, incidents=rules)
     assert declared_query([declared])["parameters"]["feeds"] == {
         "web_calls": {
@@ -51,6 +52,9 @@ def test_the_query_knows_each_feeds_clock_holidays_and_rules():
                 {"services": each, "score": 2.0, "percent": None, "spread": None, "minimum": None, "silence": 5, **persistence}
                 for each, persistence in (("batch", {"needed": 2, "within": 3}), (".*", {"needed": 1, "within": 1}))
             ],
+            "retired": ["old-.*"],
+            "forget": 30 * 86_400_000,
+            "group": {"services": 3, "within": 3},
         }
     }
 

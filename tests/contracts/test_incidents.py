@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from contracts.incidents import THRESHOLD, IncidentRule, Incidents
+from contracts.incidents import THRESHOLD, IncidentGroup, IncidentRule, Incidents
 from jobs.transforms.detector import alarms
 
 
@@ -33,6 +33,12 @@ def test_an_override_changes_what_it_names_and_the_last_rule_is_everyones():
     assert (rule.score, rule.silence, rule.needed_within) == (2.5, 6, (1, 1))
 
 
+def test_a_group_is_declared_for_the_feed_and_null_switches_it_off():
+    assert Incidents().group == IncidentGroup(services=3, within=3)
+    assert Incidents.model_validate({"group": {"services": 10}}).group == IncidentGroup(services=10, within=3)
+    assert Incidents.model_validate({"group": None}).group is None
+
+
 @pytest.mark.parametrize(
     ("declared", "why"),
     [
@@ -40,6 +46,11 @@ def test_an_override_changes_what_it_names_and_the_last_rule_is_everyones():
         ({"persistence": "5 of 3"}, "n of m goes with n <= m"),
         ({"persistence": "0 of 3"}, "String should match pattern"),
         ({"silence": 0}, "greater than or equal to 1"),
+        ({"group": {"services": 1}}, "greater than or equal to 2"),
+        ({"group": {"within": 0}}, "greater than or equal to 1"),
+        ({"retired": ["("]}, "not a regular expression"),
+        ({"forget_days": 0}, "greater than or equal to 1"),
+        ({"overrides": [{"services": "a", "rule": {"group": None}}]}, "Extra inputs are not permitted"),
         ({"overrides": [{"services": "(", "rule": {}}]}, "not a regular expression"),
         ({"overrides": [{"services": "a", "rule": {"scores": 3}}]}, "Extra inputs are not permitted"),
         ({"overrides": [{"services": "a", "rule": {"score": None}}]}, "are all off"),

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from contracts.incident_queries import settings_of
+from contracts.incidents import IncidentGroup
 from jobs import find_incidents
 from jobs.backends import detector_states, tables
 from jobs.backends.history_table import merge
 from jobs.errors import JobError
 from jobs.transforms import incident_rows
-from jobs.transforms.incident_walk import Settings, judged, readings_of
+from jobs.transforms.incident_groups import GroupRule
+from jobs.transforms.incident_walk import Settings, followed_through, readings_of
 from tests.jobs.readings import arrived
 from tests.transforms.half_hours import FEED, HALF_HOUR, MANY, events_of, half_hours
 
@@ -44,8 +46,8 @@ def events(platform) -> list[dict]:
     return [{name: row[name] for name in incident_rows.COLUMNS} for row in rows]
 
 
-def wanted(rows=ROWS) -> list[dict]:
-    return sorted(events_of(rows, EPOCH), key=lambda each: (each["At"], each["Id"]))
+def wanted(rows=ROWS, group: GroupRule | None = None) -> list[dict]:
+    return sorted(events_of(rows, EPOCH, group), key=lambda each: (each["At"], each["Id"]))
 
 
 def walked_dates(platform, run: str) -> list[str]:
@@ -109,21 +111,30 @@ def test_a_run_that_dies_between_its_tables_is_made_good_by_the_next(spark, run_
     assert len(walked_dates(lake, "night-17")) == 3
 
 
-def test_a_stream_that_takes_up_the_state_of_midnight_goes_on_with_the_same_events(spark, run_job, lake):
-    arrive(spark, lake, [row for row in ROWS if row[1] < 14 * 48])
-    night(run_job, lake, 14)
-    known = detector_states.read(tables.detector(lake, FEED), (MONDAY + dt.timedelta(days=14)).date())
-    rest = [row for row in ROWS if row[1] >= 14 * 48]
+def test_a_stream_that_takes_up_the_state_of_midnight_goes_on_with_the_same_events(spark, run_job, lake, monkeypatch):
+    pairs = FEED.model_copy(
+        update={"incidents": FEED.incidents.model_copy(update={"group": IncidentGroup(services=2, within=2)})}
+    )
+    monkeypatch.setattr("jobs.backends.settings.load_feed", lambda name: pairs)
+    night_of = [(name, number + 43, value) for name, number, value in ROWS]  # both services' surge is at midnight
+    arrive(spark, lake, [row for row in night_of if row[1] < 13 * 48])
+    night(run_job, lake, 13)
+    known = detector_states.read(tables.detector(lake, FEED), (MONDAY + dt.timedelta(days=13)).date()).known
+    rest = [row for row in night_of if row[1] >= 13 * 48]
     names = sorted({name for name, _, _ in rest})
     at = EPOCH + np.array([number for _, number, _ in rest]) * HALF_HOUR
-    settings = Settings.of(settings_of(FEED))
+    settings = Settings.of(settings_of(pairs))
     values = np.array([value for _, _, value in rest])
     readings = readings_of(settings, names, [name for name, _, _ in rest], at, at, values)
-    _, found = judged(settings, known.services, names, readings)
-    rows = [incident_rows.of_deviation(event, HALF_HOUR) for event in found]
-    midnight = EPOCH + 14 * 48 * HALF_HOUR
-    assert rows == [each for each in wanted() if each["Kind"] == "deviation" and each["At"] >= midnight]
-    assert rows
+    _, found = followed_through(settings, known, names, readings, int(at.max()))
+    midnight, pair = EPOCH + 13 * 48 * HALF_HOUR, GroupRule(2, 2 * HALF_HOUR)
+    every = wanted(night_of, pair)
+    assert sorted(found, key=lambda each: (each["At"], each["Id"])) == [each for each in every if each["At"] >= midnight]
+    assert [(each["State"], each["At"] >= midnight) for each in every if each["Kind"] == "group"] == [
+        ("opened", True),
+        ("closed", True),
+    ]
+    assert events(lake) == [each for each in every if each["At"] < midnight]
 
 
 @pytest.mark.full

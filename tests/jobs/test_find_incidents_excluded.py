@@ -9,9 +9,8 @@ from contracts.exclusions import Statement
 from contracts.incident_queries import settings_of
 from jobs import find_incidents
 from jobs.backends import exclusions, tables
-from jobs.backends.detector_states import NOTHING
 from jobs.backends.history_table import merge
-from jobs.transforms.incident_walk import Settings
+from jobs.transforms.incident_walk import Known, Settings
 from tests.jobs.conftest import platform_in
 from tests.jobs.readings import arrived
 from tests.transforms.half_hours import FEED, HALF_HOUR, MANY, events_of, half_hours
@@ -30,7 +29,7 @@ def within(row, *ranges) -> bool:
 
 def walk(rows, *ranges) -> list[dict]:
     """The events of a walk, date by date, without these ranges of half hours."""
-    known, found = NOTHING, []
+    known, found = Known(), []
     for day in range(MANY // 48):
         of_day = [row for row in rows if row[1] // 48 == day]
         names, numbers, values = (list(column) for column in zip(*of_day, strict=True))
@@ -38,7 +37,7 @@ def walk(rows, *ranges) -> list[dict]:
         columns = {"ServiceName": names, "Timestamp": times, "Slot": [number % 48 for number in numbers], "Value": values}
         cut = [(service, EPOCH + first * HALF_HOUR, EPOCH + end * HALF_HOUR) for service, first, end in ranges]
         date = (MONDAY + dt.timedelta(days=day)).date()
-        known, events = find_incidents.walked(Settings.of(settings_of(FEED)), known, date, pa.table(columns), "", cut)
+        known, events = find_incidents.walked(Settings.of(settings_of(FEED)), known, date, pa.table(columns), cut)
         found += events
     return sorted(found, key=lambda each: (each["At"], each["Id"]))
 
@@ -113,7 +112,7 @@ def contents(platform) -> list[list[dict]]:
     found = []
     for table in (tables.incidents(platform, FEED), tables.detector(platform, FEED)):
         rows = table.dataset(table.version()).to_table().to_pylist()
-        found.append(sorted(rows, key=lambda row: (row["Date"], row.get("At", 0), row.get("Id") or row["ServiceName"])))
+        found.append(sorted(rows, key=lambda row: (row["Date"], row.get("At", 0), row.get("Id") or row["ServiceName"] or "")))
     return found
 
 

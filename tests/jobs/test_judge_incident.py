@@ -18,6 +18,7 @@ FEED = load_feed("service-use")
 NOON = dt.datetime(2026, 6, 1, 12, tzinfo=dt.UTC)
 MINUTE = dt.timedelta(minutes=1)
 CLOSED, OPEN, SILENT = "a@2026-06-01T12:00:00Z", "b@2026-06-01T12:00:00Z", "c@2026-06-01T12:00:00Z"
+GROUP = "*@2026-06-01T12:00:00Z"
 
 
 def event(id_: str, state: str, minute: int, kind: str = "deviation") -> dict:
@@ -29,10 +30,11 @@ def event(id_: str, state: str, minute: int, kind: str = "deviation") -> dict:
 
 @pytest.fixture
 def platform(tmp_path):
-    """A lake with a closed incident of a, an open one of b, and a closed silence of c."""
+    """A lake with a closed incident of a, an open one of b, a closed silence of c, and a closed group."""
     platform = platform_in(tmp_path)
     rows = [event(CLOSED, "opened", 0), event(CLOSED, "closed", 5), event(OPEN, "opened", 0)]
     rows += [event(SILENT, each, minute, "silence") for minute, each in enumerate(("opened", "closed"))]
+    rows.append(event(GROUP, "closed", 5, "group"))
     batches = pa.Table.from_pylist(rows, incident_rows.SCHEMA).to_batches()
     tables.incidents(platform, FEED).write(iter(batches), [NOON.date()], {}, after=-1)
     return platform
@@ -111,6 +113,7 @@ RANGE_OR_INCIDENT = r"--verdict exclude takes either --incident, or --from and -
         ("exclude", (f"--incident={CLOSED}", "--service=a"), RANGE_OR_INCIDENT + "--incident, --service"),
         ("exclude", (f"--incident={OPEN}",), "is still open, so it has no end; give --service, --from and --to instead"),
         ("exclude", (f"--incident={SILENT}",), "is a silence: there are no readings to exclude"),
+        ("exclude", (f"--incident={GROUP}",), "is a group: exclude its members one by one, or give --from and --to"),
         ("exclude", ("--from=2026-06-02", "--to=2026-06-02"), r"--from 2026-06-02T00:00:00\+00:00 is not before --to 2026-06-02"),
         ("exclude", ("--from=2026-06-02", "--to=2999-06-02"), "--to 2999-06-02.* is in the future; only what has been can be"),
         ("exclude", ("--service=", *SPAN), "--service: a name of service-use has 1 to 256 bytes"),

@@ -27,11 +27,14 @@ SURGE = Incident(
     peak=2.0,
     peak_expected=1.0,
     peak_size=9.0,
+    group=None,
+    services=None,
+    members=[],
 )
 
 
-def of(service: str, start: int, state: str = "opened") -> Incident:
-    return replace(SURGE, id=f"{service}@{start}", service=service, start=start, state=state)
+def of(service: str, start: int, state: str = "opened", group: str | None = None) -> Incident:
+    return replace(SURGE, id=f"{service}@{start}", service=service, start=start, state=state, group=group)
 
 
 @pytest.fixture
@@ -55,6 +58,23 @@ def test_the_oldest_closed_one_makes_room_first(known):
     assert [each.service for each in known.of("calls", 9)] == ["e", "d", "a"]
     known.put("calls", of("f", 6))
     assert [each.service for each in known.of("calls", 9)] == ["f", "e", "d"]
+
+
+def test_members_are_listed_by_their_service_and_their_group_alone(known):
+    group, a, b = of("*", 1), of("a", 1, "closed", "*@1"), of("b", 2, group="*@1")
+    for each in (group, a, b):
+        known.put("calls", each)
+    assert known.of("calls", 9) == [group]
+    assert known.of("calls", 9, group="*@1") == [b, a]
+    assert known.of("calls", 9, group="*@1", only_open=True) == [b]
+    assert known.of("calls", 9, service="a") == [a]
+    assert known.of("calls", 9, service="a", group="*@2") == []
+
+
+def test_a_member_makes_room_before_others(known):
+    for each in (of("*", 1), of("c", 1, "closed"), of("a", 2, group="*@1"), of("b", 3)):
+        known.put("calls", each)
+    assert [each.service for each in known.of("calls", 9)] == ["b", "*", "c"]
 
 
 def test_what_is_deleted_or_of_a_feed_that_is_gone_is_let_go(known):

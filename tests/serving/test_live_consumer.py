@@ -114,9 +114,24 @@ def test_an_incident_is_as_its_last_record_says_however_long_ago_it_was_opened(t
         assert (closed["state"], closed["readings"], closed["level_shift"], closed["peak_size"]) == ("closed", 7, True, 9.1)
         assert closed["id"] == f"a@{at(0):%Y-%m-%dT%H:%M:%SZ}"
         assert [each["service"] for each in client.get("/incidents?open=true").json()] == ["b"]
+        assert (closed["group"], closed["services"], closed["members"]) == (None, None, [])
         topics.send_raw("incident", closed["id"], None)
         until("it is deleted", lambda: len(state.incidents.of(feed.name, 9)) == 1)
         assert state.live.status.undecodable == 0
+
+
+def test_members_of_a_group_are_listed_on_demand(topics, feed, serving):
+    rows = world.group(world.incident("a", at(0)), world.incident("b", at(1)))
+    topics.send("incident", [*rows, world.incident("c", at(2))])
+    caught_up(serving, 4)
+    listed = serving.get("/incidents").json()
+    assert [(each["service"], each["services"], each["members"]) for each in listed] == [
+        ("c", None, []),
+        ("*", 2, [row["Id"] for row in rows[1:]]),
+    ]
+    members = serving.get("/incidents", params={"group": rows[0]["Id"]}).json()
+    assert [(each["service"], each["group"]) for each in members] == [("b", rows[0]["Id"]), ("a", rows[0]["Id"])]
+    assert [each["id"] for each in serving.get("/incidents?service=a").json()] == [rows[1]["Id"]]
 
 
 def test_records_repeated_after_a_restart_of_the_stream_count_once(topics, serving):

@@ -219,6 +219,9 @@ def incident(service: str, start: dt.datetime, state: str = "opened", **override
         "Peak": 200.0,
         "PeakExpected": 100.0,
         "PeakSize": 9.1,
+        "Group": None,
+        "Services": None,
+        "Members": [],
     }
     return row | overrides
 
@@ -239,6 +242,14 @@ def say(lake: Path, feed: Feed, number: int, kind: str, start: dt.datetime | Non
     )
     schema = pa.schema({name: (times | numbers).get(name, pa.string()) for name in row})
     write_deltalake(str(lake / "exclusions" / feed.table), pa.Table.from_pylist([row], schema), mode="append")
+
+
+def group(*members: dict, state: str = "opened", **overrides) -> list[dict]:
+    """A group of these incidents, and they as its members."""
+    nothing = dict.fromkeys(["Actual", "Expected", "Area", "PeakAt", "Peak", "PeakExpected", "PeakSize"])
+    row = incident("*", members[0]["Start"], state, Kind="group", Cause=f"{members[0]['ServiceName']} is the first", **nothing)
+    row |= {"Services": len(members), "Members": [each["Id"] for each in members]} | overrides
+    return [row, *[each | {"Group": row["Id"]} for each in members]]
 
 
 class Topics:

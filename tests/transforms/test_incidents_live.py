@@ -10,6 +10,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from contracts.feeds import load_feed
 from contracts.incident_queries import declared_query
 from jobs.transforms import incident_rows
+from jobs.transforms.incident_groups import GroupRule
 from jobs.transforms.incident_walk import Settings
 from jobs.transforms.queries.incidents import _Incidents
 from tests.support.seed import chance
@@ -18,12 +19,15 @@ from tests.transforms.half_hours import HALF_HOUR, MANY, SILENCE, Row, events_of
 MONDAY = 1_748_822_400_000  # 2 June 2025
 
 
-def of_feed(**changed) -> dict:
+PAIR = {"services": 2, "within": 2}  # what is a group, in intervals
+
+
+def of_feed(group: dict | None = None, retired: tuple[str, ...] = (), **changed) -> dict:
     """What the stream needs to know of a feed of half hours."""
     feed = load_feed("service-use").model_copy(update={"interval_seconds": 1800, "timezone": "UTC", "holidays": None})
     [found] = declared_query([feed])["parameters"]["feeds"].values()
     rules = [each | {"silence": SILENCE} | changed for each in found["rules"]]
-    return found | {"rules": rules}
+    return found | {"rules": rules, "group": group, "retired": retired}
 
 
 def came(rows: list[Row], offset: int = 0) -> pd.DataFrame:
@@ -69,12 +73,21 @@ def test_a_stream_comes_to_the_events_of_one_walk(batches):
     assert in_order(stream.events) == in_order(wanted)
 
 
+def test_groups_of_a_stream_are_those_of_one_walk():
+    rows, stream = half_hours(), Stream(group=PAIR)
+    for first, end in [(0, 581), (581, 582), (582, 600), (600, MANY)]:
+        stream.batch(*[each for each in rows if first <= each[1] < end])
+    wanted = events_of(rows, MONDAY, GroupRule(2, 2 * HALF_HOUR))
+    assert [each["State"] for each in wanted if each["Kind"] == "group"] == ["opened", "closed"]
+    assert in_order(stream.events) == in_order(wanted)
+
+
 def test_what_comes_twice_or_late_changes_nothing():
     rows, stream = half_hours(), Stream()
     stream.batch(*[each for each in rows if each[1] < 700])
-    told = len(stream.events)
+    emitted = len(stream.events)
     stream.batch(*[each for each in rows if 690 <= each[1] < 700], ("a", 601, 99_999.0))
-    assert len(stream.events) == told
+    assert len(stream.events) == emitted
     stream.batch(*[each for each in rows if each[1] >= 700])
     assert in_order(stream.events) == in_order(events_of(rows, MONDAY))
 
@@ -86,7 +99,7 @@ def test_of_two_readings_of_one_time_the_later_record_counts():
     assert one.events == two.events
 
 
-def test_a_feed_that_falls_silent_is_noticed_by_the_clock_and_told_once():
+def test_a_feed_that_falls_silent_is_noticed_by_the_clock_and_emitted_once():
     stream = Stream()
     stream.clock(20)
     stream.batch(*[("a", number, 10.0) for number in range(20)])
@@ -103,6 +116,50 @@ def test_a_feed_that_falls_silent_is_noticed_by_the_clock_and_told_once():
     assert [each["State"] for each in stream.events if each["Kind"] == "silence"] == ["opened", "closed"]
     assert stream.events[-1]["Id"] == event["Id"]
     assert stream.events[-1]["End"] == MONDAY + 50 * HALF_HOUR
+
+
+def test_a_feed_whose_services_all_fall_silent_is_one_group():
+    stream = Stream(group={"services": 3, "within": 3})
+    stream.clock(20)
+    stream.batch(*[(name, number, 10.0) for number in range(20) for name in ("a", "b")], ("b", 20, 11.0))
+    for number in range(20 + SILENCE, 30):
+        stream.clock(number)
+    assert [(each["ServiceName"], each["State"], each["Group"]) for each in stream.events] == [
+        ("a", "opened", None),
+        ("*", "opened", None),
+        ("a", "updated", "*@2025-06-02T10:00:00Z"),
+        ("b", "opened", "*@2025-06-02T10:00:00Z"),
+    ]
+    assert stream.events[1]["Cause"] == (
+        "the feed is silent: 2 silent; last of all b: no reading since 2025-06-02T10:00:00Z, whose value was 11"
+    )
+    stream.batch(("a", 31, 10.0), ("b", 31, 10.0))
+    assert [each["State"] for each in stream.events if each["Kind"] == "group"] == ["opened", "closed"]
+
+
+def test_a_service_that_is_gone_for_good_is_forgotten():
+    stream = Stream()
+    stream.batch(*[("a", number, 10.0) for number in range(20)], ("b", 0, 10.0))
+    assert known_services(stream) == ["a", "b"]
+    stream.batch(("c", 56 * 48 + 10, 10.0))
+    assert known_services(stream) == ["a", "c"]
+    stream.batch(("c", 56 * 48 + 20, 10.0))
+    assert known_services(stream) == ["c"]
+    assert [(each["State"], each["At"]) for each in stream.events] == [
+        ("opened", MONDAY + 24 * HALF_HOUR),
+        ("closed", MONDAY + (19 + 56 * 48) * HALF_HOUR),
+    ]
+
+
+def test_a_retired_service_leaves_nothing_behind():
+    stream = Stream(retired=("b",))
+    stream.batch(*half_hours())
+    assert known_services(stream) == ["a"]
+    assert {each["ServiceName"] for each in stream.events} == {"a"}
+
+
+def known_services(stream: Stream) -> list[str]:
+    return sorted(name for (name,) in stream.tester.peekMapState("services", "calls"))
 
 
 def test_old_readings_are_no_silence_however_late_it_is():

@@ -27,14 +27,17 @@ class Heard:
 
 
 class Silence(NamedTuple):
-    """state: of the incident. at: epoch milliseconds at which it was clear, or of the reading that ends it. onset: of the first
-    reading that is missing. last: the reading before it."""
+    """state: of the incident. at: epoch milliseconds at which it was clear, or of the reading that ends it, or at which the
+    service is forgotten. onset: of the first reading that is missing. last: the reading before it. silent, known: so many of so
+    many services are silent after `at`; known are those that can be silent."""
 
     state: Literal["opened", "closed"]
     at: int
     service: str
     onset: int
     last: Heard
+    silent: int
+    known: int
 
     @property
     def id(self) -> str:
@@ -42,31 +45,57 @@ class Silence(NamedTuple):
 
 
 def listened(
-    heard: dict[str, Heard], names: list[str], readings: Readings, clock: int, interval: int, patience: Ints
+    heard: dict[str, Heard], names: list[str], readings: Readings, clock: int, interval: int, patience: Ints, age: int
 ) -> tuple[dict[str, Heard], list[Silence]]:
     """(the newest reading of each service, what is to be emitted by time).
 
     heard: what this returned before. names: of the services, by number. clock: epoch milliseconds, at least that of the newest
     reading. interval: milliseconds. patience: of each service, so many intervals without a reading make a silence; 0 for never.
+    age: so many milliseconds after its last reading a service is forgotten; longer than any patience.
     """
-    heard, events = dict(heard), list[Silence]()
     limits = {name: int(limit) for name, limit in zip(names, patience.tolist(), strict=True)}
+    changes = [(-1, sum(each.silent for each in heard.values()), sum(_can_be_silent(*each, limits) for each in heard.items()))]
+    heard, events = dict(heard), list[Silence]()
+
+    def noted(state: Literal["opened", "closed"], at: int, name: str, last: Heard) -> None:
+        changes.append((at, 1 if state == "opened" else -1, 0))
+        events.append(Silence(state, at, name, last.at + interval, last, 0, 0))
 
     def noticed(name: str, now: int) -> None:
         """The service's silence as it is at `now`, if it is one."""
         last, limit = heard[name], limits.get(name, 0)
         clear = last.at + (limit + 1) * interval
-        if limit and not last.silent and last.readings >= KNOWN and now >= clear:
+        if _can_be_silent(name, last, limits) and not last.silent and now >= clear:
             heard[name] = replace(last, silent=True)
-            events.append(Silence("opened", clear, name, last.at + interval, last))
+            noted("opened", clear, name, last)
 
     for row in np.lexsort((readings.at, readings.service)).tolist():
         name, at, value = names[readings.service[row]], int(readings.at[row]), float(readings.value[row])
         if last := heard.get(name):
             noticed(name, at)
             if heard[name].silent:
-                events.append(Silence("closed", at, name, last.at + interval, last))
+                noted("closed", at, name, last)
         heard[name] = Heard(at, value, last.readings + 1 if last else 1)
+        if heard[name].readings == KNOWN and limits[name]:
+            changes.append((at, 0, 1))
     for name in list(heard):
         noticed(name, clock)
-    return heard, sorted(events, key=lambda event: (event.at, event.service))
+        last = heard[name]
+        if last.at + age <= clock:
+            changes.append((last.at + age, 0, -int(_can_be_silent(name, last, limits))))
+            if last.silent:
+                noted("closed", last.at + age, name, last)
+            del heard[name]
+    return heard, _counted(sorted(events, key=lambda event: (event.at, event.service)), changes)
+
+
+def _can_be_silent(name: str, last: Heard, limits: dict[str, int]) -> bool:
+    return bool(limits.get(name, 0)) and last.readings >= KNOWN
+
+
+def _counted(events: list[Silence], changes: list[tuple[int, int, int]]) -> list[Silence]:
+    """The events with how many services are silent and known. changes: (at, more that are silent, more that are known)."""
+    at, *more = np.array(sorted(changes), np.int64).T
+    after = np.searchsorted(at, [event.at for event in events], "right") - 1
+    silent, known = (np.cumsum(each)[after].tolist() for each in more)
+    return [event._replace(silent=silent[row], known=known[row]) for row, event in enumerate(events)]

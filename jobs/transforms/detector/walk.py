@@ -27,6 +27,9 @@ class Readings(NamedTuple):
     holiday: Bools
     value: Floats
 
+    def only(self, rows: Ints | Bools) -> "Readings":
+        return Readings(self.service[rows], self.at[rows], self.wall[rows], self.holiday[rows], self.value[rows])
+
 
 class Steps(NamedTuple):
     """The readings by interval: `order[starts[i]:starts[i + 1]]` are of one interval, at most one of each service.

@@ -1,8 +1,8 @@
 """Incidents, live: the detector's walk goes on with every batch of readings, and what it finds is emitted."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,17 +10,19 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, MapState, TimerValues
 
 from jobs.transforms import calendar, incident_rows
 from jobs.transforms.detector import silence
 from jobs.transforms.detector.incidents import Incident
 from jobs.transforms.detector.silence import Heard
 from jobs.transforms.detector.walk import Readings
-from jobs.transforms.incident_walk import Service, Settings, judged, readings_of
+from jobs.transforms.incident_groups import Groups
+from jobs.transforms.incident_walk import Known, Service, Settings, followed_through, readings_of
 
 SERVICE = "State binary, Open string"  # of the map of services: the detector's state, the open incident as JSON or an empty text
-FEED = "Heard string, Newest long, Since long, Live boolean"
+FEED = "Heard string, Newest long, Since long, Live boolean"  # the newest reading of each service as JSON; see _Clock
+GROUPS = "Groups string"  # of open incidents, as JSON
 LATE_BY = 60_000  # ms after its interval's end within which a reading is of the present
 
 
@@ -54,9 +56,38 @@ def _came(rows: DataFrame, table: str, feed: dict[str, Any]) -> DataFrame:
     )
 
 
+@dataclass(frozen=True)
+class _Clock:
+    """newest: the time of the feed's newest reading (epoch ms). since: the machine's time when that came. live: whether it was of
+    the present."""
+
+    newest: int = -1
+    since: int = 0
+    live: bool = False
+
+
+class _Stored(Mapping[str, Service]):
+    """What is known of services, each read from the state when it is asked for."""
+
+    def __init__(self, services: MapState):
+        self._services = services
+
+    def __getitem__(self, name: str) -> Service:
+        found = self._services.getValue((name,))
+        if not found:
+            raise KeyError(name)
+        state, open_ = found
+        return Service(np.frombuffer(state), Incident(**json.loads(open_)) if open_ else None)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for (name,), _ in self._services.iterator())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class _Incidents(StatefulProcessor):
-    """The work on one feed in one batch. The state: of each service, SERVICE; of the feed, FEED: the newest reading of each
-    service as JSON; the newest of all (epoch ms), the machine's time when that came, and whether it was of the present."""
+    """The work on one feed in one batch. The state: of each service, SERVICE; of the feed, FEED and GROUPS."""
 
     def __init__(self, feeds: dict[str, Settings]):
         self._feeds = feeds
@@ -65,85 +96,71 @@ class _Incidents(StatefulProcessor):
         self._handle = handle
         self._services = handle.getMapState("services", "ServiceName string", SERVICE)
         self._feed = handle.getValueState("feed", FEED)
+        self._groups = handle.getValueState("groups", GROUPS)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues) -> Iterator[pd.DataFrame]:
-        heard, newest, since, live = self._known()
+        heard, clock = self._heard()
         came = _news(pd.concat(rows, ignore_index=True), heard)
         now = timerValues.getCurrentProcessingTimeInMs()
         settings = self._feeds[key[0]]
         if not len(came):
             return
-        if int(came["At"].max()) > newest:
-            newest, since = int(came["At"].max()), now
-            live = now <= newest + settings.interval + LATE_BY
+        if (newest := int(came["At"].max())) > clock.newest:
+            clock = _Clock(newest, now, now <= newest + settings.interval + LATE_BY)
         names = sorted(came["ServiceName"].unique())
         at, wall = (came[name].to_numpy(np.int64) for name in ("At", "Wall"))
         readings = readings_of(settings, names, came["ServiceName"].tolist(), at, wall, came["Value"].to_numpy(float))
-        yield from self._emitted(key[0], self._judged(settings, names, readings))
-        yield from self._listened(key[0], heard, names, readings, newest, since, live)
+        yield from self._followed(key[0], heard, names, readings, clock, clock.newest)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
     ) -> Iterator[pd.DataFrame]:
         """No reading of the feed came for so long that by the clock of the machine services are silent."""
-        heard, newest, since, live = self._known()
-        passed = timerValues.getCurrentProcessingTimeInMs() - since
-        yield from self._listened(key[0], heard, [], _NO_READINGS, newest, since, live, newest + passed)
+        heard, clock = self._heard()
+        passed = timerValues.getCurrentProcessingTimeInMs() - clock.since
+        yield from self._followed(key[0], heard, [], _NO_READINGS, clock, clock.newest + passed)
 
     def close(self) -> None:
         pass
 
-    def _known(self) -> tuple[dict[str, Heard], int, int, bool]:
+    def _heard(self) -> tuple[dict[str, Heard], _Clock]:
         if not self._feed.exists():
-            return {}, -1, 0, False
-        heard, newest, since, live = self._feed.get()
-        return {name: Heard(*each) for name, each in json.loads(heard).items()}, newest, since, live
+            return {}, _Clock()
+        heard, *clock = self._feed.get()
+        return {name: Heard(*each) for name, each in json.loads(heard).items()}, _Clock(*clock)
 
-    def _judged(self, settings: Settings, names: list[str], readings: Readings) -> list[dict[str, Any]]:
-        """The events of what deviates; each service's state goes on."""
-        stored = {name: each for name in names if (each := self._services.getValue((name,)))}
-        known = {
-            name: Service(np.frombuffer(state), Incident(**json.loads(open_)) if open_ else None)
-            for name, (state, open_) in stored.items()
-        }
-        changed, events = judged(settings, known, names, readings)
-        for name, service in changed.items():
+    def _followed(
+        self, table: str, heard: dict[str, Heard], names: list[str], readings: Readings, clock: _Clock, now: int
+    ) -> Iterator[pd.DataFrame]:
+        """The events up to `now` (epoch ms by the feed's clock); what is known of the feed goes on."""
+        groups = Groups(**json.loads(self._groups.get()[0])) if self._groups.exists() else Groups()
+        before = Known(_Stored(self._services), heard, groups)
+        known, events = followed_through(self._feeds[table], before, names, readings, now)
+        if events:
+            yield pd.DataFrame([{"Feed": table, **row} for row in events], dtype=object)  # a null among numbers is no NaN
+        for name, service in known.services.items():
             open_ = json.dumps(asdict(service.open)) if service.open else ""
             self._services.updateValue((name,), (service.state.tobytes(), open_))
-        return [incident_rows.of_deviation(event, settings.interval) for event in events]
+        for name in heard.keys() - known.heard.keys():
+            self._services.removeKey((name,))
+        newest = json.dumps({name: list(vars(each).values()) for name, each in known.heard.items()})
+        self._feed.update((newest, clock.newest, clock.since, clock.live))
+        if known.groups != groups:
+            self._groups.update((json.dumps(asdict(known.groups)),))
+        self._wait(self._feeds[table], known.heard, clock)
 
-    def _listened(
-        self,
-        table: str,
-        heard: dict[str, Heard],
-        names: list[str],
-        readings: Readings,
-        newest: int,
-        since: int,
-        live: bool,
-        clock: int | None = None,
-    ) -> Iterator[pd.DataFrame]:
-        """The events of who is silent; what is known of the feed, and a timer for the time at which the next would be."""
-        settings = self._feeds[table]
-        everyone = [*names, *(heard.keys() - set(names))]
-        patience = settings.patience_of(everyone)
-        heard, events = silence.listened(heard, everyone, readings, clock or newest, settings.interval, patience)
-        yield from self._emitted(table, [incident_rows.of_silence(event) for event in events])
-        self._feed.update((json.dumps({name: list(vars(each).values()) for name, each in heard.items()}), newest, since, live))
+    def _wait(self, settings: Settings, heard: Mapping[str, Heard], clock: _Clock) -> None:
+        """A timer for the time at which the next service would be silent."""
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
+        names = list(heard)
         waiting = [
             heard[name].at + (limit + 1) * settings.interval
-            for name, limit in zip(everyone, patience.tolist(), strict=True)
+            for name, limit in zip(names, settings.patience_of(names).tolist(), strict=True)
             if limit and not heard[name].silent and heard[name].readings >= silence.KNOWN
         ]
-        if live and waiting:
-            self._handle.registerTimer(since + min(waiting) - newest)
-
-    @staticmethod
-    def _emitted(table: str, rows: list[dict[str, Any]]) -> Iterator[pd.DataFrame]:
-        if rows:
-            yield pd.DataFrame([{"Feed": table, **row} for row in rows], dtype=object)  # a null among numbers is no NaN
+        if clock.live and waiting:
+            self._handle.registerTimer(clock.since + min(waiting) - clock.newest)
 
 
 def _news(came: pd.DataFrame, heard: dict[str, Heard]) -> pd.DataFrame:

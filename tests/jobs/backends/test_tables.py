@@ -32,6 +32,14 @@ def test_partitions_that_are_not_named_stay(table):
     assert [commit.note["night"] for commit in table.commits()] == [3, 2, 1]
 
 
+def test_a_column_that_the_table_lacks_is_added_to_it(table):
+    table.write(rows(d1=1), [1], {}, after=-1)
+    more = pa.record_batch({"DayType": pa.array([2], pa.int32()), "Value": [2], "Members": [["a"]]})
+    table.write(iter([more]), [2], {}, after=0)
+    found = sorted(table.log().to_pyarrow_table().to_pylist(), key=lambda row: row["DayType"])
+    assert found == [{"DayType": 1, "Value": 1, "Members": None}, {"DayType": 2, "Value": 2, "Members": ["a"]}]
+
+
 @pytest.mark.parametrize("act", ["write", "copy", "commit_note"])
 def test_a_commit_that_came_between_is_neither_overwritten_nor_mixed_with(table, act):
     table.write(rows(d1=1, d2=2), range(1, 8), {}, after=-1)

@@ -109,6 +109,33 @@ def test_incidents_open_and_close_before_ones_eyes(page, site, feed, at):
     expect(rows).to_have_count(3)
 
 
+def test_a_group_is_one_row_that_unfolds_to_its_members(page, site, feed, at):
+    url, topics = site
+    page.goto(f"{url}/?feed={feed.name}&service=a")
+    expect(page.locator("#connection")).to_have_text("Live")
+    first, second = world.incident("a", at(10)), world.incident(NASTY, at(11))
+    topics.send("incident", [first, second])
+    rows = page.locator("#incidents > li")
+    expect(rows).to_have_count(2, timeout=5000)
+    topics.send("incident", world.group(first, second, world.incident("b", at(12))))
+    expect(rows).to_have_count(1, timeout=5000)
+    expect(rows).to_contain_text("3 services")
+    expect(rows.locator("p.how")).to_contain_text("Too high, for")
+    expect(rows.locator("p.quiet")).to_have_text("a is the first")
+    members = rows.locator("details li")
+    expect(members.nth(0)).to_be_hidden()
+    rows.locator("summary").click()
+    expect(members).to_contain_text(["a", NASTY, "b"])
+    topics.send("incident", world.group(first, second, Cause="it went on"))
+    expect(rows.locator("p.quiet")).to_have_text("it went on", timeout=5000)
+    expect(members).to_have_count(2)
+    expect(members.nth(0)).to_be_visible()  # still unfolded
+    members.nth(1).get_by_role("button").click()
+    expect(page.locator("#chart-title")).to_have_text(NASTY)
+    page.reload()
+    expect(rows).to_have_count(1)
+
+
 def test_an_instant_of_the_past_can_be_looked_at_and_left(page, site, feed, lake, at):
     url, topics = site
     noon = dt.datetime(2026, 7, 1, 16, tzinfo=dt.UTC)  # in New York

@@ -35,7 +35,7 @@ def rules(**changed) -> Rules:
     return default_rules(1)._replace(**{name: np.array([value]) for name, value in changed.items()})
 
 
-def told(readings, score, rule=None):
+def emitted(readings, score, rule=None):
     """(state, hour) of each event of one service."""
     _, events, _ = followed({}, ["www"], readings, score, rule or default_rules(1))
     return [(event.state, event.at // HOUR) for event in events]
@@ -63,20 +63,20 @@ def test_what_falls_is_low_and_its_area_counts_as_much():
 
 
 def test_what_grows_or_shifts_is_updated_and_what_does_not_is_not():
-    assert told(*judged([3, 0, 0, 0, 0], [4, 4.5, 5.1, 6, 8])) == [("opened", 0), ("updated", 2), ("updated", 4)]
-    assert told(*judged([3, 0, 0], [4, 4, 4], shifted=[2])) == [("opened", 0), ("updated", 2)]
+    assert emitted(*judged([3, 0, 0, 0, 0], [4, 4.5, 5.1, 6, 8])) == [("opened", 0), ("updated", 2), ("updated", 4)]
+    assert emitted(*judged([3, 0, 0], [4, 4, 4], shifted=[2])) == [("opened", 0), ("updated", 2)]
 
 
 def test_fewer_usual_readings_do_not_close_it():
-    assert told(*judged([3, 0, 0, 3, 0, 0], [5, 0, 0, 5, 0, 0])) == [("opened", 0)]
+    assert emitted(*judged([3, 0, 0, 3, 0, 0], [5, 0, 0, 5, 0, 0])) == [("opened", 0)]
 
 
 def test_an_unusual_reading_without_a_score_opens_nothing():
-    assert told(*judged([0.5, 0, 0, 0], [5, 5, 5, 0])) == []
+    assert emitted(*judged([0.5, 0, 0, 0], [5, 5, 5, 0])) == []
 
 
 def test_a_stuck_value_opens_an_incident():
-    assert told(*judged([3, 0], [0, 0], stuck=[0])) == [("opened", 0)]
+    assert emitted(*judged([3, 0], [0, 0], stuck=[0])) == [("opened", 0)]
 
 
 @pytest.mark.parametrize(
@@ -91,15 +91,15 @@ def test_a_stuck_value_opens_an_incident():
     ],
 )
 def test_each_condition_is_on_or_off(rule, opened):
-    found = told(*judged([4, 0, 0, 0, 5], [5, 0, 0, 0, 8]), rules(**rule))
+    found = emitted(*judged([4, 0, 0, 0, 5], [5, 0, 0, 0, 8]), rules(**rule))
     assert [hour for state, hour in found if state == "opened"] == opened
 
 
 def test_of_the_first_readings_enough_must_be_unusual():
     rule = rules(needed=3, within=4)
-    assert told(*judged([3, 0, 0, 0, 0, 0, 0], [5, 0, 5, 5, 0, 0, 0]), rule) == [("opened", 3), ("closed", 6)]
-    assert told(*judged([3, 0, 0, 0, 0], [5, 0, 5, 0, 5]), rule) == []
-    assert told(*judged([3, 0, 0, 0, 3, 0, 0], [5, 0, 5, 0, 5, 5, 5]), rule) == [("opened", 6)]
+    assert emitted(*judged([3, 0, 0, 0, 0, 0, 0], [5, 0, 5, 5, 0, 0, 0]), rule) == [("opened", 3), ("closed", 6)]
+    assert emitted(*judged([3, 0, 0, 0, 0], [5, 0, 5, 0, 5]), rule) == []
+    assert emitted(*judged([3, 0, 0, 0, 3, 0, 0], [5, 0, 5, 0, 5, 5, 5]), rule) == [("opened", 6)]
     open_, _, onsets = followed({}, ["www"], *judged([3, 0, 0], [5, 5, 5]), rule)
     assert onsets.tolist() == [-1, -1, 0]
     assert open_["www"].readings == 3
@@ -154,5 +154,5 @@ def test_a_surge_in_a_real_walk_is_one_incident():
 
 def test_missing_values_neither_close_nor_open():
     readings, score = judged([3, 0, 0, 0, 0], [5, 0, 0, 0, 5], values=[150, np.nan, np.nan, np.nan, 150])
-    assert told(readings, score) == [("opened", 0)]
+    assert emitted(readings, score) == [("opened", 0)]
     assert followed({}, ["www"], readings, score, default_rules(1))[2][1] == incidents.NO_INCIDENT
