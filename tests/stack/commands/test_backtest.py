@@ -7,6 +7,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from contracts.feeds import Feed
+from contracts.incidents import load_rule
 from stack.commands.cli import app
 from tests.stack.backtest.captures import csv_file, half_hours
 
@@ -54,14 +56,52 @@ def test_the_detector_and_the_plain_rule_are_judged_by_labels(backtest, tmp_path
 
 def test_a_suggestion_is_yaml_to_paste_with_what_it_would_have_missed(backtest):
     code, output, _ = backtest("--suggest", "1/week", threshold="0.8")
-    pasted = output[output.index("rule:") :]
+    pasted = output[output.index("incidents:") :]
     rule = yaml.safe_load(pasted)
-    assert (code, list(rule), list(rule["rule"])) == (0, ["rule"], ["score"])
-    assert rule["rule"]["score"] > 0.8
-    found = re.search(r"# (\d+\.\d) alarms a week, 1 wanted; (\d+) of (\d+) incidents of this run missed", pasted)
+    assert (code, list(rule), list(rule["incidents"])) == (0, ["incidents"], ["score"])
+    assert rule["incidents"]["score"] > 0.8
+    found = re.search(r"# (\d+\.\d) incidents a week, 1 wanted; (\d+) of (\d+) incidents of this run missed", pasted)
     assert float(found[1]) <= 1
     assert 0 < int(found[2]) < int(found[3])
     assert pasted.count("# missed: calls@") == min(int(found[2]), 20)
+
+
+def test_the_suggested_rule_is_a_feeds_and_run_again_gives_the_load(backtest, tmp_path):
+    rule = (
+        "incidents:\n  percent: 5\n  persistence: 2 of 3\n  silence: 4\n  overrides:\n  - {services: b.*, rule: {score: null}}\n"
+    )
+    (tmp_path / "rule.yaml").write_text(rule)
+    code, output, errors = backtest("--rule", "rule.yaml", "--suggest", "1/week")
+    assert code == 0, errors
+    pasted = output[output.index("incidents:") :]
+    feed = Feed(name="calls", description="calls", record="service_use_record", **yaml.safe_load(pasted))
+    assert feed.incidents.model_dump(exclude={"score"}) == load_rule(tmp_path / "rule.yaml").model_dump(exclude={"score"})
+    promised = float(re.search(r"# (\d\.\d) incidents a week, 1 wanted", pasted)[1])
+    assert promised <= 1
+    (tmp_path / "suggested.yaml").write_text(pasted)
+    assert f"{promised:.1f} a week; the plain rule" in backtest("--rule", "suggested.yaml")[1]
+
+
+def test_mistakes_in_a_rule_are_listed_with_file_and_field(backtest, tmp_path):
+    (tmp_path / "rule.yaml").write_text(
+        "incidents:\n  scores: 2\n  persistence: 5 of 3\n  overrides: [{services: a, rule: {}}, {services: (, rule: {}}]\n"
+    )
+    code, _, errors = backtest("--rule", "rule.yaml")
+    assert code == 1
+    assert "rule.yaml: incidents.scores: no field is called so" in errors
+    assert "rule.yaml: incidents.persistence: 5 of 3: n of m goes with n <= m" in errors
+    assert "rule.yaml: incidents.overrides.1.services: not a regular expression" in errors
+    for text, message in (
+        (
+            "incidents: {overrides: [{services: a.*, rule: {scor: 1}}]}",
+            "incidents: overrides of a.*: scor: no field is called so",
+        ),
+        ("score: 2", "incidents: Field required"),
+        ("{", "rule.yaml: not YAML: "),
+    ):
+        (tmp_path / "rule.yaml").write_text(text)
+        assert message in backtest("--rule", "rule.yaml")[2].replace("\n", " ")
+    assert "none.yaml: No such file or directory" in backtest("--rule", "none.yaml")[2]
 
 
 @pytest.mark.parametrize(
