@@ -1,6 +1,7 @@
 """`sundial backtest`: the contract of its output, its figures on labels, its suggestion, and what it refuses."""
 
 import csv
+import datetime as dt
 import re
 
 import pytest
@@ -11,6 +12,7 @@ from contracts.feeds import Feed
 from contracts.incidents import load_rule
 from stack.commands.cli import app
 from tests.stack.backtest.captures import csv_file, half_hours
+from tests.stack.backtest.histories import feed_of, history
 
 SURGE = 48 * 17 + 20
 
@@ -67,9 +69,7 @@ def test_a_suggestion_is_yaml_to_paste_with_what_it_would_have_missed(backtest):
 
 
 def test_the_suggested_rule_is_a_feeds_and_run_again_gives_the_load(backtest, tmp_path):
-    rule = (
-        "incidents:\n  percent: 5\n  persistence: 2 of 3\n  silence: 4\n  overrides:\n  - {services: b.*, rule: {score: null}}\n"
-    )
+    rule = "incidents: {percent: 5, persistence: 2 of 3, silence: 4, overrides: [{services: b.*, rule: {score: null}}]}"
     (tmp_path / "rule.yaml").write_text(rule)
     code, output, errors = backtest("--rule", "rule.yaml", "--suggest", "1/week")
     assert code == 0, errors
@@ -128,3 +128,37 @@ def test_what_is_wrong_is_refused_with_what_to_do(backtest, changed, message, re
     assert message in shown
     assert "what to do: " in shown
     assert remedy in shown.partition("what to do: ")[2]
+
+
+def test_a_feeds_history_is_walked_with_its_rule_or_another(backtest, tmp_path, monkeypatch):
+    feed = feed_of(timezone="UTC")
+    monkeypatch.setattr("stack.commands.backtest.load_feed", lambda name: feed)
+    rows = [("www", round(dt.datetime.fromisoformat(f"{at}Z").timestamp() * 1000), count) for at, count in half_hours(14)]
+    history(tmp_path / "lake", feed, rows)
+    monkeypatch.setenv("SUNDIAL_LAKE", str(tmp_path / "lake"))
+
+    def run(*more: str):
+        return CliRunner().invoke(app, ["backtest", *more, "--output", "out.csv"])
+
+    result = run("--feed", "half-hours", "--from", "2014-06-09", "--suggest", "1/week")
+    assert result.exit_code == 0, result.output
+    assert "336 rows of 1 services to out.csv; from 2014-06-09 to 2014-06-15, after a warm-up of 7 dates, " in result.output
+    assert list(yaml.safe_load(result.stdout[result.stdout.index("incidents:") :])["incidents"]) == ["score"]
+    (tmp_path / "rule.yaml").write_text("incidents: {score: 99}")
+    assert " 0 incidents, 0.0 a week" in run("--feed", "half-hours", "--rule", "rule.yaml").stdout
+    for more, message in (
+        (["--feed", "half-hours", "--interval", "30m", "--labels", "x"], "--interval, --labels: goes with a CSV file"),
+        (["calls.csv", "--feed", "half-hours"], "INPUT.csv: goes with a CSV file, not with --feed"),
+        (["calls.csv", "--from", "2014-06-09"], "--from: goes with --feed, not with a CSV file"),
+        (["calls.csv", "--timestamp", "at"], "a CSV file needs --value, --interval, --timezone"),
+        (["--feed", "half-hours", "--to", "June"], "--to June is no date"),
+        (["--feed", "half-hours", "--from", "2015-01-01"], "has dates from 2014-06-02 to 2014-06-15"),
+        ([], "nothing to read"),
+    ):
+        refused = run(*more)
+        assert (refused.exit_code, message in refused.stderr.replace("\n", " ")) == (1, True), refused.stderr
+
+
+def test_an_unknown_feed_is_refused_with_the_known_ones():
+    result = CliRunner().invoke(app, ["backtest", "--feed", "none", "--output", "out.csv"])
+    assert (result.exit_code, "no feed 'none': one of " in result.stderr) == (1, True)
