@@ -80,10 +80,9 @@ def test_the_incidents_are_those_of_the_night(lake, tmp_path):
 def test_there_is_one_line_for_each_reading_by_time_and_service(lake, tmp_path):
     made = walk(lake, tmp_path / "out.csv", warmup=0)
     lines = list(csv.DictReader((tmp_path / "out.csv").open()))
-    found = [
-        (dt.datetime.fromisoformat(each["timestamp"]).timestamp() * 1000, each["service"], int(each["value"])) for each in lines
-    ]
-    assert found == sorted((at, service, value) for service, at, value in ROWS)
+    times = [dt.datetime.fromisoformat(each["timestamp"]).timestamp() * 1000 for each in lines]
+    cells = [(each["service"], int(each["value"])) for each in lines]
+    assert [(at, *rest) for at, rest in zip(times, cells, strict=True)] == sorted((at, name, value) for name, at, value in ROWS)
     assert lines[0]["timestamp"] == "2026-10-12T05:00:00Z"
     assert made.rows == len(ROWS)
 
@@ -96,13 +95,13 @@ def test_the_warm_up_comes_from_before_and_is_not_written(lake, tmp_path):
     wanted = [line for line in whole.read_text().splitlines()[1:] if "2026-11-01T05:00" <= line < "2026-11-07T06:00"]
     assert part.read_text().splitlines()[1:] == wanted
     assert made.rows == len(wanted) == 6 * 48 * 2 + 4  # an hour comes twice
-    [surge] = [each for each in made.reported if each.id == "www@2026-11-05T14:00:00Z"]
+    [surge] = [each for each in made.reported if each.id == "www@2026-11-05T15:00:00Z"]
     assert surge.service == made.names.index("www")
     short = walk(lake, tmp_path / "short.csv", first, last, warmup=1)
     assert (short.rows, len(short._span.dates)) == (made.rows, 7)
 
 
-@pytest.mark.parametrize("wanted", [1, 3])
+@pytest.mark.parametrize("wanted", [0.5, 1])
 def test_the_suggested_rule_run_again_keeps_to_the_load(lake, tmp_path, wanted):
     low = FEED.incidents.with_score(0.5)
     made = walk(lake, tmp_path / "out.csv", incidents=low, per_week=wanted)
@@ -128,9 +127,7 @@ def test_what_is_not_there_is_refused_with_what_to_do(lake, tmp_path):
     found = History(str(lake), FEED)
     before, after = FIRST - dt.timedelta(days=1), FIRST + dt.timedelta(days=DAYS + 1)
     for first, last in ((before, None), (None, after)):
-        with pytest.raises(
-            StackError, match="is outside of it: the history of half-hours has dates from 2026-10-12 to 2026-11-08"
-        ):
+        with pytest.raises(StackError, match="the history of half-hours has dates from 2026-10-12 to 2026-11-08"):
             span_of(found, first, last, 7)
     with pytest.raises(StackError, match="--to 2026-10-12 is before 2026-10-13"):
         span_of(found, FIRST + dt.timedelta(days=1), FIRST, 7)
