@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incidents import GAP, Rules, unusual
+from jobs.transforms.detector.incidents import GAP, Rules, in_order, unusual
 from jobs.transforms.detector.moments import Bools, Floats, Ints
 from jobs.transforms.detector.walk import Readings
 
@@ -56,8 +56,7 @@ class EpisodeWalk:
         return Episodes(found.service[ends[kept]], found.at[ends[kept]], opens[kept])
 
     def _unusual(self, readings: Readings, score: Score, rules: Rules) -> Unusual:
-        known = np.flatnonzero(np.isfinite(readings.value))
-        order = known[np.lexsort((known, readings.at[known], readings.service[known]))]
+        order = in_order(readings)
         services = readings.service[order]
         counts = np.bincount(services, minlength=len(self._read))
         number = np.arange(len(order)) - (np.cumsum(counts) - counts - self._read)[services]

@@ -4,7 +4,6 @@ A deviation is measured in three ways: the error of the reading, the errors of t
 reading before. A score that goes by all of them sees a small error that lasts, and a sudden step of a series that wanders.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +53,7 @@ def measured(past: Past, scales: Floats, changes: Floats, change_scales: Floats)
     """The newest readings by each of MEASURES, in scales: shape (services, measures)."""
     found = np.empty((len(scales), len(MEASURES)))
     found[:, 0] = past.recent[:, 0] / scales
-    found[:, 1] = past.recent.sum(axis=1) / (math.sqrt(TOGETHER) * scales)
+    found[:, 1] = past.recent.sum(axis=1) / (np.sqrt(TOGETHER) * scales)
     found[:, 2] = changes / change_scales
     return np.abs(found)
 

@@ -47,6 +47,9 @@ def steps_of(readings: Readings, pace: Pace) -> Steps:
     order = np.argsort(readings.at, kind="stable")
     number = readings.at[order] // (pace.interval * 1000)
     services = readings.service[order]
+    new = np.diff(number) > 0
+    if (new | (np.diff(services) > 0)).all():  # as a table has them: by interval and service, each once
+        return Steps(order, np.concatenate([[0], np.flatnonzero(new) + 1, [len(order)]]))
     together = np.lexsort((np.arange(len(order)), services, number))
     same = np.zeros(len(order), bool)
     same[1:] = (np.diff(number[together]) == 0) & (np.diff(services[together]) == 0)
