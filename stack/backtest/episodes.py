@@ -4,7 +4,7 @@ What is unusual does not depend on the score, and at most one incident is opened
 how many incidents it would open.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,14 +44,16 @@ class EpisodeWalk:
         """The episodes that end within these readings, those apart in which no score opens an incident. rules: of all services so
         far. last: nothing follows, so every episode ends."""
         self._read = np.concatenate([self._read, np.zeros(len(rules.needed) - len(self._read), np.int64)])
-        found = _by_time(Unusual(*map(np.concatenate, zip(self._open, self._unusual(readings, score, rules), strict=True))))
+        columns: Any = zip(self._open, self._unusual(readings, score, rules), strict=True)
+        found = _by_time(Unusual(*map(np.concatenate, columns)))
         if not len(found.at):
             return Episodes(found.service, found.at, found.score)
         starts = np.concatenate([[0], np.flatnonzero(~_goes_on(found)) + 1])
         ends = np.append(starts[1:], len(found.at)) - 1
         opens = np.maximum.reduceat(np.where(_enough(found, rules), found.score, -np.inf), starts)
         still = (self._read[found.service[ends]] - 1 - found.number[ends] < GAP) & (not last)
-        self._open = Unusual(*(column[np.repeat(still, ends - starts + 1)] for column in found))
+        waiting = np.repeat(still, ends - starts + 1)
+        self._open = Unusual(found.service[waiting], found.number[waiting], found.at[waiting], found.score[waiting])
         kept = ~still & (opens > -np.inf)
         return Episodes(found.service[ends[kept]], found.at[ends[kept]], opens[kept])
 
@@ -68,7 +70,8 @@ class EpisodeWalk:
 
 def _by_time(found: Unusual) -> Unusual:
     order = np.lexsort((found.number, found.service))
-    return Unusual(*(column[order] for column in found))
+    columns: Any = found
+    return Unusual(*(column[order] for column in columns))
 
 
 def _goes_on(found: Unusual) -> Bools:

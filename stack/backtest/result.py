@@ -123,7 +123,8 @@ def opening(rows: Rows, onsets: Ints) -> Bools:
 def write(result: Backtest, path: Path, explain: bool) -> None:
     """One line for each row of the capture, in its order."""
     rows, score = result.rows, result.score
-    header, columns = lines.HEADER, lines.cells(rows.timestamps, rows.given, rows.values, score, result.onsets, result.ids)
+    header: tuple[str, ...] = lines.HEADER
+    columns = lines.cells(rows.timestamps, rows.given, rows.values, score, result.onsets, result.ids)
     if explain:
         header = (*header, "service", "reason")
         reasons = pa.array([reason(score, row) for row in range(len(rows.values))])

@@ -3,7 +3,7 @@
 import datetime as dt
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from zoneinfo import available_timezones
 
@@ -19,13 +19,13 @@ DAY = 86_400
 EVERY = 5.0  # seconds between two lines of progress
 
 
-def refused(given: dict[str, object], why: str, remedy: str) -> None:
+def refused(given: Mapping[str, object], why: str, remedy: str) -> None:
     """Raises StackError if one of these options was given."""
     if names := [name for name, value in given.items() if value]:
         raise StackError(f"{', '.join(names)}: {why}", remedy=remedy)
 
 
-def required(given: dict[str, object]) -> None:
+def required(given: Mapping[str, object]) -> None:
     if missing := [name for name, value in given.items() if not value]:
         raise StackError(f"a CSV file needs {', '.join(missing)}", remedy="see: sundial backtest --help")
 

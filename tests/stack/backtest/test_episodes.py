@@ -32,8 +32,9 @@ def walked(cells: list[tuple[int, float]], rule: Rules, cuts: list[int]) -> Epis
     readings, score = readings_of(cells)
     walk, found = EpisodeWalk(), []
     for first, end in zip([0, *cuts], [*cuts, len(cells)], strict=True):
-        piece = (type(each)(*(column[first:end] for column in each)) for each in (readings, score))
-        found.append(walk.ended(*piece, rule, last=end == len(cells)))
+        some = Readings(*(column[first:end] for column in readings))
+        of_some = Score(*(column[first:end] for column in score))
+        found.append(walk.ended(some, of_some, rule, last=end == len(cells)))
     return Episodes(*map(np.concatenate, zip(*found, strict=True)))
 
 
@@ -75,5 +76,6 @@ def test_each_score_opens_as_many_incidents_as_episodes_reach_it(score, cells):
 @pytest.mark.parametrize("score", [0.5, 1, 1.5, 2, 3])
 @given(cells=CELLS, persistence=st.sampled_from([(2, 2), (2, 4), (3, 5)]))
 def test_with_persistence_never_more_incidents_are_opened(score, cells, persistence):
-    reached = np.count_nonzero(walked(cells, rules(*persistence), []).score >= score)
-    assert reached >= opened(cells, rules(*persistence, score))
+    needed, within = persistence
+    reached = np.count_nonzero(walked(cells, rules(needed, within), []).score >= score)
+    assert reached >= opened(cells, rules(needed, within, score))

@@ -164,6 +164,5 @@ def test_readings_are_in_order_of_service_and_time_and_those_of_one_time_as_they
     at = np.array([each[1] for each in cells], np.int64)
     value = np.array([1.0 if each[2] else np.nan for each in cells], float)
     found = incidents.in_order(Readings(service, at, at, np.zeros(len(cells), bool), value))
-    assert found.tolist() == sorted(
-        (row for row, each in enumerate(cells) if each[2]), key=lambda row: (service[row], at[row], row)
-    )
+    known = [row for row, each in enumerate(cells) if each[2]]
+    assert found.tolist() == sorted(known, key=lambda row: (service[row], at[row], row))
