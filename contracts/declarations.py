@@ -99,13 +99,18 @@ def _read(kind: type[D], content: object) -> tuple[D | None, list[str]]:
     try:
         declared = kind.model_validate(content)
     except ValidationError as error:
-        mistakes = [_mistake(each) for each in error.errors()]
+        mistakes = mistakes_of(error)
         wrong = {str(each["loc"][0]) for each in error.errors() if each["loc"]}
         rest = {name: value for name, value in content.items() if str(name) not in wrong} if isinstance(content, dict) else {}
         if isinstance(content, dict) and len(rest) < len(content):
             mistakes += [each for each in _read(kind, rest)[1] if not wrong & set(re.findall(r"\w+", each))]
         return None, mistakes
     return declared, list(declared.unmet())
+
+
+def mistakes_of(error: ValidationError) -> list[str]:
+    """Each as `field: what`."""
+    return [_mistake(each) for each in error.errors()]
 
 
 def _mistake(error: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from contracts.feeds import Feed
-from contracts.incidents import IncidentRule
+from contracts.incidents import IncidentRule, Incidents
 
 NAME = "incidents"  # of the query, and of its application
 AHEAD = "30 seconds"  # of a reading's time before the broker's clock: one beyond would make all others late, and silent
@@ -50,11 +50,16 @@ def settings_of(feed: Feed) -> dict[str, Any]:
         "interval": feed.interval_seconds * 1000,
         "timezone": feed.timezone,
         "holidays": "-".join(filter(None, (holidays.country, holidays.subdivision))) if holidays else None,
-        "rules": [{"services": pattern, **_rule(rule)} for pattern, rule in feed.incidents.rules()],
+        "rules": rules_of(feed.incidents),
         "retired": list(feed.incidents.retired),
         "forget": feed.incidents.forget_days * 86_400_000,
         "group": feed.incidents.group and feed.incidents.group.model_dump(),
     }
+
+
+def rules_of(incidents: Incidents) -> list[dict[str, Any]]:
+    """Each rule with its pattern, as `jobs/transforms` needs to know it, in the order in which they are tried."""
+    return [{"services": pattern, **_rule(rule)} for pattern, rule in incidents.rules()]
 
 
 def _rule(rule: IncidentRule) -> dict[str, Any]:

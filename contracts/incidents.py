@@ -1,11 +1,13 @@
 """When readings of a service are an incident, as a feed declares it."""
 
 import re
+from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+import yaml
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
-from contracts.declarations import Declared
+from contracts.declarations import DeclarationError, Declared, mistakes_of
 
 THRESHOLD = 1.8  # score of an alarm; that of jobs/transforms/detector/alarms.py
 MOST_READINGS = 1000  # that persistence looks at, and without which a service is silent
@@ -80,7 +82,10 @@ class Incidents(IncidentRule):
 
     @model_validator(mode="after")
     def _overrides_are_rules(self) -> Self:
-        self.rules()
+        own = self.model_dump(include=set(IncidentRule.model_fields))
+        wrong = [f"{each.services}: {what}" for each in self.overrides for what in _mistakes(own | each.rule)]
+        if wrong:
+            raise ValueError(f"overrides of {'; '.join(wrong)}")
         return self
 
     def rules(self) -> list[tuple[str, IncidentRule]]:
@@ -88,3 +93,37 @@ class Incidents(IncidentRule):
         own = self.model_dump(include=set(IncidentRule.model_fields))
         found = [(each.services, IncidentRule.model_validate(own | each.rule)) for each in self.overrides]
         return [*found, (".*", IncidentRule.model_validate(own))]
+
+    def with_score(self, score: float) -> "Incidents":
+        """The same rule with another score; overrides with a score of their own keep it."""
+        return self.model_copy(update={"score": score})
+
+    def declared(self) -> str:
+        """As YAML to paste into a feed's declaration: what differs from the defaults, and the score."""
+        part = {"score": self.score} | self.model_dump(mode="json", exclude_defaults=True)
+        return yaml.safe_dump({"incidents": part}, sort_keys=False, allow_unicode=True, width=120).strip()
+
+
+class _RuleFile(Declared):
+    incidents: Incidents
+
+
+def load_rule(file: Path) -> Incidents:
+    """The rule of a YAML file that has the part `incidents` of a feed's declaration. Raises DeclarationError listing all mistakes
+    with file and field."""
+    try:
+        return _RuleFile.model_validate(yaml.safe_load(file.read_text(encoding="utf-8"))).incidents
+    except ValidationError as error:
+        raise DeclarationError("\n".join(f"{file}: {what}" for what in mistakes_of(error))) from error
+    except OSError as error:
+        raise DeclarationError(f"{file}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DeclarationError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
+
+
+def _mistakes(rule: dict[str, Any]) -> list[str]:
+    try:
+        IncidentRule.model_validate(rule)
+    except ValidationError as error:
+        return mistakes_of(error)
+    return []

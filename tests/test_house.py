@@ -18,7 +18,8 @@ MAY_IMPORT = {
     "stack": {"contracts", "sources", "supervision", "jobs"},
 }
 # Of jobs/, other rooms may use formulas that need no Spark alone.
-OF_JOBS = ("jobs.transforms.detector",)
+DETECTOR = "jobs.transforms.detector"
+OF_JOBS = (DETECTOR, "jobs.transforms.incident_walk", "jobs.transforms.public_holidays")
 WITHOUT = {
     "contracts": {"pyspark", "airflow"},
     "supervision": {"pyspark", "airflow"},
@@ -95,7 +96,7 @@ def test_other_rooms_use_the_formulas_without_spark_alone(room):
 def test_formulas_that_others_use_need_arrays_alone():
     for file in files("jobs", "transforms", "detector"):
         for name in imports(file):
-            assert name.startswith(("typing", "collections.abc", "dataclasses", "datetime", "functools", "numpy", *OF_JOBS)), (
+            assert name.startswith(("typing", "collections.abc", "dataclasses", "datetime", "functools", "numpy", DETECTOR)), (
                 f"{file.name} imports {name}"
             )
 

@@ -1,4 +1,4 @@
-"""Alerts by week as bars, in SVG: the detector's alarms, and beside them the readings that the plain rule flags."""
+"""Alerts by week as bars, in SVG: the incidents that were opened, and beside them the readings that the plain rule flags."""
 
 import datetime as dt
 
@@ -14,7 +14,7 @@ def weekly_bars(result: Backtest) -> str:
     return "".join(
         f"<figure><figcaption>{caption}</figcaption>{_bars(result, flags)}</figure>"
         for caption, flags in (
-            ("Alarms of the detector", result.score.alarm),
+            ("Incidents opened", result.opened),
             ("Readings that the plain rule flags", result.plain),
         )
     )

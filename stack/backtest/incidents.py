@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from jobs.transforms.detector.detector import Score
 from jobs.transforms.detector.incidents import NO_INCIDENT, incident_id
+from jobs.transforms.detector.moments import Ints
 from stack.backtest.rows import Rows
 
 
@@ -31,15 +33,16 @@ class Incident:
         return "high" if self.total >= self.expected else "low"
 
 
-def incident_ids(rows: Rows, onsets: np.ndarray) -> list[str]:
-    """Of each row: its service and its incident's onset in UTC, e.g. www@1998-06-10T17:30:00Z; empty without an incident."""
-    ids = [""] * len(rows.services)
-    for row in np.flatnonzero(onsets != NO_INCIDENT).tolist():
-        ids[row] = incident_id(rows.names[rows.services[row]], int(onsets[row]))
-    return ids
+def incident_ids(names: list[str], services: Ints, onsets: Ints) -> pa.Array:
+    """Of each reading: its service and its incident's onset in UTC, e.g. www@1998-06-10T17:30:00Z; null without an incident."""
+    none = onsets == NO_INCIDENT
+    numbers = np.zeros(len(onsets), np.int64)
+    which, numbers[~none] = np.unique(onsets[~none] * len(names) + services[~none], return_inverse=True)
+    ids = [incident_id(names[each % len(names)], each // len(names)) for each in which.tolist()]
+    return pa.array(ids, pa.string()).take(pa.array(numbers, mask=none))
 
 
-def incidents_of(rows: Rows, score: Score, ids: list[str]) -> list[Incident]:
+def incidents_of(rows: Rows, score: Score, ids: list[str | None]) -> list[Incident]:
     """By their starts."""
     members: dict[str, list[int]] = {}
     for row, each in enumerate(ids):

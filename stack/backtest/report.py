@@ -70,7 +70,7 @@ def _chart(result: Backtest, service: int, labels: list[Label], zone: str) -> di
         "columns": [(rows.instants[of] / 1000).tolist(), *(_rounded(each) for each in columns)],
         "incidents": [[each.start / 1000, each.end / 1000] for each in result.incidents if each.service == name],
         "labels": [[each.start / 1000, each.end / 1000] for each in labels if each.service == name],
-        "threshold": result.threshold,
+        "threshold": _rounded(result.settings.rules_of([name]).score)[0],
     }
 
 
@@ -89,15 +89,14 @@ def _rounded(column: np.ndarray) -> list[float | None]:
 
 def _summary(result: Backtest, zone: str) -> str:
     first, last = int(result.rows.instants.min()), int(result.rows.instants.max())
-    counted = [each for each in result.incidents if each.start >= result.counted_from]
     rows = {
         "rows": f"{len(result.rows.values):,}",
         "services": f"{len(result.rows.names):,}",
         "from": _local(first, zone),
         "to": _local(last, zone),
         "counted from": _local(result.counted_from, zone),
-        "incidents": f"{len(counted):,}",
-        "alarms a week": f"{result.per_week(result.score.alarm):.1f}",
+        "incidents": f"{len(result.reported):,}",
+        "incidents a week": f"{result.per_week(result.opened):.1f}",
         "readings a week that the plain rule flags": f"{result.per_week(result.plain):,.1f}",
     }
     return "<dl>" + "".join(f"<div><dt>{name}</dt><dd>{html.escape(value)}</dd></div>" for name, value in rows.items()) + "</dl>"

@@ -1,53 +1,63 @@
-"""A backtest as a whole: the capture, its scores, its incidents, and what one counts of them."""
+"""A backtest of a capture as a whole: its rows, their scores, its incidents, and what one counts of them."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
-from jobs.transforms.detector.alarms import THRESHOLD
+from contracts.incident_queries import rules_of
+from contracts.incidents import Incidents
 from jobs.transforms.detector.detector import Score
 from jobs.transforms.detector.incidents import NO_INCIDENT
+from jobs.transforms.detector.moments import Bools, Ints
 from jobs.transforms.detector.reasons import reason
+from jobs.transforms.detector.walk import Readings
+from jobs.transforms.incident_walk import Settings
+from stack.backtest import lines
+from stack.backtest.episodes import EpisodeWalk
 from stack.backtest.incidents import Incident, incident_ids, incidents_of
 from stack.backtest.plain import last_four_average, plain_anomalies
 from stack.backtest.rows import Rows
-from stack.backtest.walk import judged, on_holiday
+from stack.backtest.suggestion import Load, Reported, Wanted, goes_by_the_score
+from stack.backtest.walk import onsets_by, scored
 
-DAY_MS = 86_400_000
-WEEK_MS = 7 * DAY_MS
-HALVINGS = 12  # of the span of thresholds, until the wanted load is met
+WEEK_MS = 7 * 86_400_000
 
 
 @dataclass(frozen=True)
 class Backtest:
-    """interval: seconds. country: of the holidays, or none. onsets: of the incident of each row, epoch milliseconds or
-    NO_INCIDENT. counted_from: epoch milliseconds from which alarms are counted."""
+    """onsets: of the incident of each row, epoch milliseconds or NO_INCIDENT. counted_from: epoch milliseconds from which
+    incidents are counted."""
 
     rows: Rows
-    interval: int
-    country: str | None
-    threshold: float
+    settings: Settings
+    readings: Readings
     score: Score
-    onsets: np.ndarray
+    onsets: Ints
     counted_from: int
 
     @cached_property
-    def ids(self) -> list[str]:
-        return incident_ids(self.rows, self.onsets)
+    def ids(self) -> pa.Array:
+        return incident_ids(self.rows.names, self.rows.services, self.onsets)
 
     @cached_property
     def incidents(self) -> list[Incident]:
-        return incidents_of(self.rows, self.score, self.ids)
+        return incidents_of(self.rows, self.score, self.ids.to_pylist())
+
+    @cached_property
+    def opened(self) -> Bools:
+        """Which rows open an incident."""
+        return opening(self.rows, self.onsets)
 
     @cached_property
     def average(self) -> np.ndarray:
         """Last4Avg of each row."""
-        return last_four_average(self.rows, self.interval, on_holiday(self.rows, self.country))
+        return last_four_average(self.rows, self.settings.pace.interval, self.readings.holiday)
 
     @cached_property
-    def plain(self) -> np.ndarray:
+    def plain(self) -> Bools:
         """Which rows the plain rule flags."""
         return plain_anomalies(self.rows.values, self.average)
 
@@ -56,69 +66,69 @@ class Backtest:
         """From `counted_from` to the end; at least a hundredth."""
         return max((int(self.rows.instants.max()) - self.counted_from) / WEEK_MS, 0.01)
 
+    @property
+    def reported(self) -> list[Reported]:
+        """The incidents that are counted, by their openings."""
+        by_id = {each.id: each for each in self.incidents}
+        rows = np.flatnonzero(self.opened & (self.rows.instants >= self.counted_from))
+        found = []
+        for row in rows[np.argsort(self.rows.instants[rows], kind="stable")].tolist():
+            each = by_id[self.ids[row].as_py()]
+            at, service = int(self.rows.instants[row]), int(self.rows.services[row])
+            found.append(Reported(each.id, service, at, each.end, each.direction, each.highest))
+        return found
+
     def per_week(self, flags: np.ndarray) -> float:
         """Flagged rows a week."""
         return float(np.count_nonzero(flags & (self.rows.instants >= self.counted_from)) / self.weeks)
 
-    def predicted_pct(self) -> np.ndarray:
-        """100 * value / expected; NaN where either is missing or expected is zero."""
-        known = np.isfinite(self.score.expected) & (self.score.expected != 0)
-        return np.where(known, 100 * self.rows.values / np.where(known, self.score.expected, 1), np.nan)
+    def opened_by(self, incidents: Incidents) -> Bools:
+        """Which rows open an incident by another rule."""
+        other = of_capture(self.settings.interval // 1000, self.settings.holidays, incidents)
+        return opening(self.rows, onsets_by(other, self.rows.names, self.readings, self.score))
 
-    def alarms_at(self, threshold: float) -> np.ndarray:
-        """Which rows raise an alarm at that threshold."""
-        return self.score.score >= threshold
-
-    def reported(self, incident: Incident, alarm: np.ndarray) -> bool:
-        """Whether one of these alarms (a flag by row) tells of the incident: within it, or so soon before that it rests since."""
-        of_service = self.rows.services == self.rows.services[incident.peak]
-        since = self.rows.instants >= incident.start - DAY_MS
-        return bool((alarm & of_service & since & (self.rows.instants <= incident.end)).any())
-
-    def suggested(self, wanted: float) -> float:
-        """The lowest threshold, to two decimals, at which at most `wanted` alarms a week come."""
-        low, high = 0.0, float(self.score.score.max()) + 0.01
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.per_week(self.alarms_at(middle)) <= wanted else (middle, high)
-        return float(np.ceil(high * 100) / 100)
+    def load(self, incidents: Incidents, per_week: float) -> Load:
+        """How many incidents the rule opens by its score. per_week: how many are wanted."""
+        load, names = Load(Wanted(per_week, self.weeks), self.counted_from), self.rows.names
+        rules = self.settings.rules_of(names)
+        episodes = EpisodeWalk().ended(self.readings, self.score, rules, last=True)
+        load.add(episodes, rules, goes_by_the_score(incidents, names))
+        return load
 
 
-def backtest(rows: Rows, interval: int, country: str | None, warmup: int, threshold: float = THRESHOLD) -> Backtest:
+def of_capture(interval: int, holidays: str | None, incidents: Incidents) -> Settings:
+    """interval: seconds. holidays: of a country or a part of it: US, US-MN."""
+    return Settings.of({"interval": interval * 1000, "holidays": holidays, "rules": rules_of(incidents)})
+
+
+def backtest(rows: Rows, settings: Settings, warmup: int) -> Backtest:
     """Walks the rows. warmup: seconds from the first row that are scored but not counted; at most half of the capture."""
-    score, onsets = judged(rows, interval, country, threshold)
+    readings, score = scored(rows, settings)
+    onsets = onsets_by(settings, rows.names, readings, score)
     first, last = int(rows.instants.min()), int(rows.instants.max())
-    return Backtest(rows, interval, country, threshold, score, onsets, first + min(warmup * 1000, (last - first) // 2))
+    return Backtest(rows, settings, readings, score, onsets, first + min(warmup * 1000, (last - first) // 2))
+
+
+def opening(rows: Rows, onsets: Ints) -> Bools:
+    """Which rows are the first of their incidents, by these onsets."""
+    order = np.lexsort((rows.instants, rows.services))
+    order = order[onsets[order] != NO_INCIDENT]
+    first = np.ones(len(order), bool)
+    first[1:] = (np.diff(rows.services[order]) != 0) | (np.diff(onsets[order]) != 0)
+    found = np.zeros(len(onsets), bool)
+    found[order[first]] = True
+    return found
 
 
 def write(result: Backtest, path: Path, explain: bool) -> None:
     """One line for each row of the capture, in its order."""
-    header = ["timestamp", "value", "expected", "predicted_pct", "anomaly_score", "is_anomaly", "incident_id"]
-    pct, score = result.predicted_pct(), result.score
-    columns = [
-        map(_quoted, result.rows.timestamps.to_pylist()),
-        map(_quoted, result.rows.given.to_pylist()),
-        map(_number, score.expected.tolist()),
-        map(_number, pct.tolist()),
-        (f"{each:.4f}" for each in score.score.tolist()),
-        ("true" if each else "false" for each in (result.onsets != NO_INCIDENT).tolist()),
-        map(_quoted, result.ids),
-    ]
+    rows, score = result.rows, result.score
+    header: tuple[str, ...] = lines.HEADER
+    columns = lines.cells(rows.timestamps, rows.given, rows.values, score, result.onsets, result.ids)
     if explain:
-        header += ["service", "reason"]
-        columns += [
-            (_quoted(result.rows.names[each]) for each in result.rows.services.tolist()),
-            (_quoted(reason(score, row)) for row in range(len(pct))),
-        ]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(header) + "\n")
-        file.writelines(",".join(cells) + "\n" for cells in zip(*columns, strict=True))
-
-
-def _number(value: float) -> str:
-    return "" if value != value else f"{value:.6g}"
-
-
-def _quoted(text: str | None) -> str:
-    text = text or ""
-    return '"' + text.replace('"', '""') + '"' if any(each in text for each in ',"\r\n') else text
+        header = (*header, "service", "reason")
+        reasons = pa.array([reason(score, row) for row in range(len(rows.values))])
+        columns += [lines.quoted(pa.array(rows.names).take(pa.array(rows.services))), lines.quoted(reasons)]
+    with path.open("wb") as file:
+        file.write((",".join(header) + "\n").encode())
+        lines.write(file, columns)

@@ -1,108 +1,178 @@
-"""`sundial backtest`: what the detector would have reported of a capture."""
+"""`sundial backtest`: what the detector would have reported of a capture, or of a feed's own history."""
 
-import re
+import os
 from pathlib import Path
 from typing import Annotated
-from zoneinfo import available_timezones
 
 import typer
-import yaml
-from pydantic import ValidationError
 
-from contracts.feeds import Holidays
-from jobs.transforms.detector.alarms import THRESHOLD
-from sources.incidents import seconds
-from stack.backtest.labels import Judgement, judged, read_labels
+from contracts.feeds import load_feed
+from contracts.incident_queries import rules_of, settings_of
+from contracts.incidents import Incidents
+from jobs.transforms.incident_walk import Settings
+from stack.backtest.labels import Judgement, Label, judged, read_labels
 from stack.backtest.report import write_report
-from stack.backtest.result import Backtest, backtest, write
+from stack.backtest.result import Backtest, backtest, of_capture, write
 from stack.backtest.rows import read_rows
+from stack.backtest.suggestion import suggestion
+from stack.commands import backtest_options as options
 from stack.commands.console import failures_reported
 from stack.errors import StackError
+from stack.instance import Instance
 
-DAY = 86_400
-COLUMNS, RESULTS, RULE = "What the file has", "What is written", "The rule"
+CSV, FEED, RESULTS, RULE = "A CSV file", "A feed's history", "What is written", "The rule"
+WARMUP = "28d"
 
 
 def backtest_command(
-    file: Annotated[Path, typer.Argument(metavar="INPUT.csv", help="Readings: a CSV file with a header, plain or .gz.")],
-    timestamp: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN", rich_help_panel=COLUMNS, help="Times: epoch seconds, ISO 8601 with an offset, or local time."
-        ),
-    ],
-    value: Annotated[str, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Values; empty or NaN: no reading.")],
-    interval: Annotated[
-        str,
-        typer.Option(metavar="SPAN", rich_help_panel=COLUMNS, help="What one reading covers: 10s, 5m, 1h. It must divide a day."),
-    ],
-    timezone: Annotated[
-        str, typer.Option(metavar="ZONE", rich_help_panel=COLUMNS, help="Of local days, and of times without an offset.")
-    ],
+    context: typer.Context,
     output: Annotated[
-        Path, typer.Option(metavar="OUT.csv", rich_help_panel=RESULTS, help="One row per input row, in its order.")
+        Path, typer.Option(metavar="OUT.csv", rich_help_panel=RESULTS, help="One row per reading; of a file, in its order.")
     ],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[INPUT.csv]", help="Readings: a CSV file with a header, plain or .gz.")
+    ] = None,
+    timestamp: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", rich_help_panel=CSV, help="Times: epoch seconds, ISO 8601 with an offset, or local time."),
+    ] = None,
+    value: Annotated[
+        str | None, typer.Option(metavar="COLUMN", rich_help_panel=CSV, help="Values; empty or NaN: no reading.")
+    ] = None,
     service: Annotated[
-        str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Services. Without: all rows are of one.")
+        str | None, typer.Option(metavar="COLUMN", rich_help_panel=CSV, help="Services. Without: all rows are of one.")
+    ] = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(metavar="SPAN", rich_help_panel=CSV, help="What one reading covers: 10s, 5m, 1h. It must divide a day."),
+    ] = None,
+    timezone: Annotated[
+        str | None, typer.Option(metavar="ZONE", rich_help_panel=CSV, help="Of local days, and of times without an offset.")
     ] = None,
     holidays: Annotated[
-        str | None, typer.Option(metavar="COUNTRY", rich_help_panel=COLUMNS, help="Public holidays: US, DE, or US-MN for a part.")
+        str | None, typer.Option(metavar="COUNTRY", rich_help_panel=CSV, help="Public holidays: US, DE, or US-MN for a part.")
     ] = None,
     labels: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", rich_help_panel=COLUMNS, help="Known incidents: a CSV file with service, start and end."),
+        typer.Option(metavar="FILE", rich_help_panel=CSV, help="Known incidents: a CSV file with service, start and end."),
     ] = None,
-    report: Annotated[Path | None, typer.Option(metavar="OUT.html", rich_help_panel=RESULTS, help="A page with charts.")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="OUT.html", rich_help_panel=CSV, help="A page with charts.")] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", rich_help_panel=RESULTS, help="Add the columns service and reason to the output.")
+        bool, typer.Option("--explain", rich_help_panel=CSV, help="Add the columns service and reason to the output.")
     ] = False,
-    warmup: Annotated[
-        str, typer.Option(metavar="SPAN", rich_help_panel=RULE, help="The first part: scored, but not counted.")
-    ] = "28d",
+    feed: Annotated[
+        str | None, typer.Option(metavar="FEED", rich_help_panel=FEED, help="Reads history/FEED in the lake, instead of a file.")
+    ] = None,
+    first: Annotated[
+        str | None, typer.Option("--from", metavar="DATE", rich_help_panel=FEED, help="First local date. Without: the oldest.")
+    ] = None,
+    last: Annotated[
+        str | None, typer.Option("--to", metavar="DATE", rich_help_panel=FEED, help="Last local date. Without: the newest.")
+    ] = None,
+    rule: Annotated[
+        Path | None,
+        typer.Option(metavar="RULE.yaml", rich_help_panel=RULE, help="The part `incidents` of a feed. Without: the feed's own."),
+    ] = None,
     threshold: Annotated[
-        float, typer.Option(min=0.01, rich_help_panel=RULE, help="Score from which a reading raises an alarm.")
-    ] = THRESHOLD,
+        float | None, typer.Option(min=0, rich_help_panel=RULE, help="The score of the rule, instead of its own.")
+    ] = None,
+    warmup: Annotated[
+        str,
+        typer.Option(metavar="SPAN", rich_help_panel=RULE, help="What the detector learns from first, without counting."),
+    ] = WARMUP,
     suggest: Annotated[
         str | None,
-        typer.Option(metavar="N/week", rich_help_panel=RULE, help="Print the threshold for so many alarms, e.g. 2/week."),
+        typer.Option(metavar="N/week", rich_help_panel=RULE, help="Print the rule for so many incidents, e.g. 2/week."),
     ] = None,
 ) -> None:
-    """What the detector would have reported of a capture, each reading judged by those before it only.
+    """What the detector would have reported, each reading judged by those before it only.
 
-    Gaps, repeated times and uneven steps are normal. OUT.csv has timestamp, value, expected, predicted_pct, anomaly_score,
-    is_anomaly and incident_id. The score stands high at an onset and falls back within the incident.
+    OUT.csv has timestamp, value, expected, predicted_pct, anomaly_score, is_anomaly and incident_id; of a history also service.
+    The score stands high at an onset and falls back within the incident.
 
-    [bold]Example[/bold]
+    Of a CSV file, gaps, repeated times and uneven steps are normal. Of a feed, the interval, time zone, holidays and rule are
+    those that it declares; the lake is that of SUNDIAL_LAKE, or else of the stack.
+
+    [bold]Examples[/bold]
 
     [cyan]sundial backtest samples/metro_interstate_traffic_volume.csv.gz --timestamp date_time --value traffic_volume
     --interval 1h --timezone America/Chicago --holidays US-MN --output scores.csv --report report.html[/cyan]
+
+    [cyan]sundial backtest --feed service-use --from 2026-10-01 --to 2026-10-31 --output scores.csv --suggest 2/week[/cyan]
     """
     with failures_reported():
-        step, warm, wanted = _interval(interval), _span(warmup, "--warmup"), _load(suggest) if suggest else None
-        _known_zone(timezone)
-        _known_country(holidays)
-        rows = read_rows(file, timestamp, value, service, timezone)
-        known = read_labels(labels, timezone, rows.names) if labels else []
-        result = backtest(rows, step, holidays, warm, threshold)
-        _writable(output, lambda: write(result, output, explain))
-        verdicts = {
-            "detector": judged(rows, result.score.alarm, known, result.counted_from),
-            "plain rule": judged(rows, result.plain, known, result.counted_from),
-        }
+        warm, wanted = options.span(warmup, "--warmup"), options.per_week(suggest) if suggest else None
+        must = {"--timestamp": timestamp, "--value": value, "--interval": interval, "--timezone": timezone}
+        may = {"--service": service, "--holidays": holidays, "--labels": labels, "--report": report, "--explain": explain}
+        if feed:
+            options.refused({"INPUT.csv": file, **must, **may}, "goes with a CSV file, not with --feed", "leave it out")
+            of_feed(context.obj, feed, (first, last), rule, threshold, warm, wanted, output)
+            return
+        if not file:
+            raise StackError("nothing to read", remedy="name a CSV file, or a feed with --feed")
+        options.refused({"--from": first, "--to": last}, "goes with --feed, not with a CSV file", "leave it out")
+        options.required(must)
+        step = options.interval(str(interval))
+        options.known_zone(str(timezone))
+        options.known_country(holidays)
+        incidents = options.rule(Incidents(), rule, threshold)
+        rows = read_rows(file, str(timestamp), str(value), service, str(timezone))
+        known = read_labels(labels, str(timezone), rows.names) if labels else []
+        result = backtest(rows, of_capture(step, holidays, incidents), warm)
+        options.written(output, lambda: write(result, output, explain))
+        verdicts = {"detector": _judged(result, result.opened, known), "plain rule": _judged(result, result.plain, known)}
         if report:
-            _writable(report, lambda: write_report(result, known, verdicts if labels else {}, file.name, timezone, report))
+            shown = verdicts if labels else {}
+            options.written(report, lambda: write_report(result, known, shown, file.name, str(timezone), report))
         typer.echo(_summary(result, output))
         if labels:
             typer.echo("\n".join(_line(name, verdict) for name, verdict in verdicts.items()))
         if wanted is not None:
-            typer.echo(_suggestion(result, wanted, known))
+            suggested, lines = suggestion(result.load(incidents, wanted), incidents, rows.names, result.reported)
+            typer.echo("\n".join([suggested.declared(), *lines]))
+            if labels:
+                typer.echo(f"# {_line('labels', _judged(result, result.opened_by(suggested), known))}")
+
+
+def of_feed(
+    instance: Instance,
+    name: str,
+    dates: tuple[str | None, str | None],
+    rule: Path | None,
+    threshold: float | None,
+    warmup: int,
+    wanted: float | None,
+    output: Path,
+) -> None:
+    """A backtest of a feed's own history. warmup: seconds. wanted: incidents a week, if a rule is to be suggested."""
+    from stack.backtest.feed import FeedWalk, span_of  # deltalake takes a while to load
+    from stack.backtest.history import History
+
+    first, last = options.date(dates[0], "--from"), options.date(dates[1], "--to")
+    feed = load_feed(name)
+    incidents = options.rule(feed.incidents, rule, threshold)
+    history = History(os.environ.get("SUNDIAL_LAKE") or str(instance.lake), feed)
+    span = span_of(history, first, last, -(-warmup // options.DAY))
+    walk = FeedWalk(history, span, incidents, Settings.of(settings_of(feed) | {"rules": rules_of(incidents)}), wanted)
+    options.written(output, lambda: walk.write(output, options.progress()))
+    many = len(walk.reported)
+    typer.echo(
+        f"{walk.rows:,} rows of {len(walk.names):,} services to {output}; from {span.counted} to {span.last}, after a warm-up of "
+        f"{span.warmup:,} dates, {many:,} incidents, {many / span.weeks:.1f} a week"
+    )
+    if walk.load:
+        suggested, lines = suggestion(walk.load, incidents, walk.names, walk.reported)
+        typer.echo("\n".join([suggested.declared(), *lines]))
+
+
+def _judged(result: Backtest, alarm, labels: list[Label]) -> Judgement:
+    return judged(result.rows, alarm, labels, result.counted_from)
 
 
 def _summary(result: Backtest, output: Path) -> str:
-    counted = sum(each.start >= result.counted_from for each in result.incidents)
     return (
         f"{len(result.rows.values):,} rows of {len(result.rows.names):,} services to {output}; after the warm-up "
-        f"{counted:,} incidents, {result.per_week(result.score.alarm):.1f} alarms a week; the plain rule flags "
+        f"{len(result.reported):,} incidents, {result.per_week(result.opened):.1f} a week; the plain rule flags "
         f"{result.per_week(result.plain):,.1f} readings a week"
     )
 
@@ -113,67 +183,3 @@ def _line(name: str, verdict: Judgement) -> str:
         f"{name}: precision {verdict.precision:.2f}, recall {verdict.recall:.2f} ({verdict.found} of {verdict.labels} labels), "
         f"median delay {delay}, {verdict.false_per_week:.1f} false alarms a week"
     )
-
-
-def _suggestion(result: Backtest, wanted: float, labels: list) -> str:
-    """A rule to paste, and what it would have left unsaid."""
-    threshold = result.suggested(wanted)
-    alarm = result.alarms_at(threshold)
-    counted = [each for each in result.incidents if each.start >= result.counted_from]
-    missed = [each for each in counted if not result.reported(each, alarm)]
-    load = f"{result.per_week(alarm):.1f} alarms a week, {wanted:g} wanted"
-    lines = [yaml.safe_dump({"rule": {"score": threshold}}).strip()]
-    lines.append(f"# {load}; {len(missed)} of {len(counted)} incidents of this run missed")
-    lines += [f"# missed: {each.id}, {each.direction}, score {each.highest:.2f}" for each in missed[:20]]
-    if len(missed) > 20:
-        lines.append(f"# missed: … and {len(missed) - 20} more")
-    if labels:
-        verdict = judged(result.rows, alarm, labels, result.counted_from)
-        lines.append(f"# {_line('labels', verdict)}")
-    return "\n".join(lines)
-
-
-def _span(text: str, option: str) -> int:
-    try:
-        return seconds(text)
-    except ValueError as error:
-        raise StackError(f"{option}: {error}", remedy=f"write {option} 30m, for example") from error
-
-
-def _interval(text: str) -> int:
-    step = _span(text, "--interval")
-    if not step or DAY % step:
-        raise StackError(
-            f"--interval {text} does not divide a day", remedy="give the span that one reading covers: 10s, 5m, 30m, 1h"
-        )
-    return step
-
-
-def _load(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)/(day|week)", text)
-    if not found:
-        raise StackError(f"--suggest {text} is no load", remedy="write alarms per day or week, for example --suggest 2/week")
-    return float(found[1]) * (7 if found[2] == "day" else 1)
-
-
-def _known_zone(zone: str) -> None:
-    if zone not in available_timezones():
-        raise StackError(f"--timezone {zone}: no such time zone", remedy="name one of the IANA database: America/Chicago, UTC")
-
-
-def _known_country(country: str | None) -> None:
-    if country is None:
-        return
-    name, _, part = country.partition("-")
-    try:
-        Holidays(country=name, subdivision=part or None)
-    except ValidationError as error:
-        what = "; ".join(str(each["msg"]).removeprefix("Value error, ") for each in error.errors())
-        raise StackError(f"--holidays {country}: {what}", remedy="name a country and perhaps a part: US or US-MN") from error
-
-
-def _writable(path: Path, write_it) -> None:
-    try:
-        write_it()
-    except OSError as error:
-        raise StackError(f"{path} can't be written: {error.strerror}", remedy="name a file in a folder that exists") from error

@@ -54,7 +54,7 @@ def options(
 ) -> None:
     context.obj = Instance((home or default_path()).resolve())
     if context.get_parameter_source("home").name == "COMMANDLINE":  # then addresses of another stack do not count
-        for variable in ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", *VARIABLES):
+        for variable in ("SUNDIAL_KAFKA", "SUNDIAL_REGISTRY", "SUNDIAL_LAKE", *VARIABLES):
             os.environ.pop(variable, None)
     if context.obj.exists():  # what sends plays into this stack, unless an option says otherwise
         addresses = {"kafka": context.obj.kafka, "registry": context.obj.registry}

@@ -52,7 +52,7 @@ def test_a_group_is_declared_for_the_feed_and_null_switches_it_off():
         ({"forget_days": 0}, "greater than or equal to 1"),
         ({"overrides": [{"services": "a", "rule": {"group": None}}]}, "Extra inputs are not permitted"),
         ({"overrides": [{"services": "(", "rule": {}}]}, "not a regular expression"),
-        ({"overrides": [{"services": "a", "rule": {"scores": 3}}]}, "Extra inputs are not permitted"),
+        ({"overrides": [{"services": "a", "rule": {"scores": 3}}]}, "overrides of a: scores: no field is called so"),
         ({"overrides": [{"services": "a", "rule": {"score": None}}]}, "are all off"),
     ],
 )

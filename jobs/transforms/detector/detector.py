@@ -13,6 +13,7 @@ from jobs.transforms.detector import rarity, scale, seasons, shift, stuck
 from jobs.transforms.detector.moments import Bools, Floats, Ints, Moment, Pace
 
 BAND = 3.0  # scales around the expected value within which a reading is usual
+LOW_MIDDLE_HIGH = np.array([[-BAND], [0.0], [BAND]])
 
 
 class State(NamedTuple):
@@ -91,9 +92,10 @@ def advance(
     best = expected[np.arange(len(values)), season]
     usual, usual_change = scale.usual(state.scale, kind, known.seen)
     old = known.seen > 0
-    errors = np.where(present & old, inner - best, 0.0)
+    measured = present & old
+    errors = np.where(measured, inner - best, 0.0)
     sizes = errors / usual
-    changes = np.where(present & old, inner - kind.last, 0.0)
+    changes = np.where(measured, inner - kind.last, 0.0)
 
     past = rarity.shifted(state.past, errors, present)
     measures = rarity.measured(past, usual, changes, usual_change)
@@ -108,7 +110,7 @@ def advance(
     lesson = scale.clipped(errors, usual, known.seen)
     step = scale.clipped(changes, usual_change, known.seen)
     lessons = scale.clipped(inner[:, None] - expected, usual, known.seen)
-    everyday = np.broadcast_to(~np.asarray(moment.holiday, bool), present.shape)
+    everyday = ~np.asarray(moment.holiday, bool)
     learned = seasons.learn(known, slots, inner, lessons, best + lesson, competing, present, everyday, pace)
     new = State(
         kinds.remembered(kind, inner, present),
@@ -119,8 +121,8 @@ def advance(
         side,
         alarms,
     )
-    low, middle, high = (np.where(old, kinds.outward(kind, best + scales * usual), np.nan) for scales in (-BAND, 0, BAND))
-    why = season, np.where(present & old, sizes, np.nan), verdict.beyond, verdict.seen, is_stuck
+    low, middle, high = np.where(old, kinds.outward(kind, best + LOW_MIDDLE_HIGH * usual), np.nan)
+    why = season, np.where(measured, sizes, np.nan), verdict.beyond, verdict.seen, is_stuck
     score = np.where(present, found.score, 0.0)
     return new, Score(middle, low, high, score, found.alarm, moved != 0, *why)
 

@@ -141,10 +141,20 @@ def followed(
     return still_open, sorted(events, key=lambda event: event.at), onsets
 
 
+def in_order(readings: Readings) -> Ints:
+    """The numbers of the readings that have a value: by service, those of each in the order of time."""
+    known = np.flatnonzero(np.isfinite(readings.value))
+    at = readings.at[known]
+    if (at[1:] < at[:-1]).any():
+        known = known[np.argsort(at, kind="stable")]
+    services = readings.service[known]
+    few = services.max(initial=0) < 2**16  # then NumPy sorts them by their digits, much faster
+    return known[np.argsort(services.astype(np.uint16) if few else services, kind="stable")]
+
+
 def _by_service(readings: Readings) -> list[Ints]:
     """The numbers of the readings that have a value, for each service in the order of time."""
-    known = np.flatnonzero(np.isfinite(readings.value))
-    order = known[np.lexsort((known, readings.at[known], readings.service[known]))]
+    order = in_order(readings)
     return [each for each in np.split(order, np.flatnonzero(np.diff(readings.service[order])) + 1) if len(each)]
 
 

@@ -31,6 +31,17 @@ def unpacked(rows: Floats, pace: Pace) -> State:
     return cast(State, filled(new_state(1, pace)))
 
 
+def joined(one: State, other: State) -> State:
+    """The services of both, those of the second after those of the first."""
+
+    def together(part: Any, more: Any) -> Any:
+        if isinstance(part, tuple):
+            return type(part)(*map(together, part, more))
+        return np.concatenate([part, more])
+
+    return cast(State, together(one, other))
+
+
 def width(pace: Pace) -> int:
     """Numbers in the state of one service."""
     return sum(each.size for each in _arrays(new_state(1, pace)))

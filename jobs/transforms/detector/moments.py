@@ -1,6 +1,7 @@
 """When an interval is, and how fast the detector forgets at that interval."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,12 @@ class Pace:
 
     interval: int
 
-    @property
+    @cached_property
     def per_day(self) -> float:
         """Readings of one service in a day."""
         return DAY / self.interval
 
-    @property
+    @cached_property
     def slots(self) -> int:
         """Slots of a day in a season."""
         return max(1, min(WIDEST_SLOT, round(self.per_day)))

@@ -11,9 +11,11 @@ import numpy as np
 from jobs.transforms.detector.moments import Bools, Floats
 
 MEASURES = ("error", "error of three", "change")
+EACH = np.arange(len(MEASURES))
 TOGETHER = 3  # readings whose errors are judged together
 BINS, PER_OCTAVE, LOWEST_OCTAVE = 52, 4, -3  # of deviations in scales: from 1/8 to 1,024
-EVERY_BIN = np.arange(BINS)
+# Row b: how much a past reading of each bin counts among those that deviated at least as much as one of bin b.
+BEYOND = np.triu(np.ones((BINS, BINS)), 1) + np.eye(BINS) / 2
 SIZE = 1.5  # scales at which a deviation counts half: what is rare but small wakes nobody
 LARGEST = 0.5  # share of the measure with the highest score; the rest is the mean of all
 
@@ -42,14 +44,18 @@ def new_past(services: int) -> Past:
 
 def shifted(past: Past, errors: Floats, present: Bools) -> Past:
     """The past with these errors as the newest."""
-    moved = np.concatenate([errors[:, None], past.recent[:, :-1]], axis=1)
-    return past._replace(recent=np.where(present[:, None], moved, past.recent))
+    recent = np.empty_like(past.recent)
+    recent[:, 0], recent[:, 1:] = errors, past.recent[:, :-1]
+    return past._replace(recent=np.where(present[:, None], recent, past.recent))
 
 
 def measured(past: Past, scales: Floats, changes: Floats, change_scales: Floats) -> Floats:
     """The newest readings by each of MEASURES, in scales: shape (services, measures)."""
-    one, three = past.recent[:, 0] / scales, past.recent.sum(axis=1) / (np.sqrt(TOGETHER) * scales)
-    return np.stack([np.abs(one), np.abs(three), np.abs(changes) / change_scales], axis=1)
+    found = np.empty((len(scales), len(MEASURES)))
+    found[:, 0] = past.recent[:, 0] / scales
+    found[:, 1] = past.recent.sum(axis=1) / (np.sqrt(TOGETHER) * scales)
+    found[:, 2] = changes / change_scales
+    return np.abs(found)
 
 
 def judge(past: Past, sizes: Floats, judged: Bools) -> tuple[Past, Verdict]:
@@ -60,14 +66,13 @@ def judge(past: Past, sizes: Floats, judged: Bools) -> tuple[Past, Verdict]:
     """
     octaves = np.log2(np.maximum(sizes, 1e-9)) - LOWEST_OCTAVE
     bins = np.minimum(np.maximum(PER_OCTAVE * octaves, 0), BINS - 1).astype(np.int64)
-    rows, measures = np.arange(len(sizes)), np.arange(len(MEASURES))
-    larger = (past.counts * (bins[:, :, None] < EVERY_BIN)).sum(axis=2)
-    beyond = larger + past.counts[rows[:, None], measures, bins] / 2
+    beyond = np.einsum("smb,smb->sm", past.counts, np.take(BEYOND, bins, axis=0))  # sums of halves: exact in whatever order
     squares = np.square(sizes)
     scores = -np.log10((beyond + 1) / (past.seen[:, None] + 1)) * squares / (squares + SIZE**2)
-    score = LARGEST * scores.max(axis=1) + (1 - LARGEST) * scores.mean(axis=1)
+    score = LARGEST * scores.max(axis=1) + (1 - LARGEST) * (scores.sum(axis=1) / len(MEASURES))
     highest = np.argmax(scores, axis=1)
-    verdict = Verdict(np.where(judged, score, 0.0), beyond[rows, highest], past.seen)
+    verdict = Verdict(np.where(judged, score, 0.0), beyond[np.arange(len(sizes)), highest], past.seen)
     who = np.flatnonzero(judged)
-    past.counts[who[:, None], measures, bins[who]] += 1
+    cells = past.counts.reshape(-1, copy=False)  # one index costs less than three
+    cells[(who[:, None] * len(MEASURES) + EACH) * BINS + bins[who]] += 1
     return past._replace(seen=past.seen + judged), verdict

@@ -53,13 +53,8 @@ def clipped(errors: Floats, scales: Floats, seen: Floats) -> Floats:
 
 def widened(scale: Scale, values: Floats, errors: Floats, changes: Floats, seen: Floats, present: Bools, pace: Pace) -> Scale:
     """The scale after these values, their clipped errors and their clipped changes."""
-    rate = pace.rate(SCALE_DAYS)
-    return Scale(
-        average(scale.error, FROM_MEAN * np.abs(errors), seen, rate, present),
-        average(scale.change, FROM_MEAN * np.abs(changes), seen, rate, present),
-        average(scale.mean, values, seen, rate, present),
-        average(scale.square, np.square(values), seen, rate, present),
-    )
+    new = np.array([FROM_MEAN * np.abs(errors), FROM_MEAN * np.abs(changes), values, np.square(values)])
+    return Scale(*average(np.array(scale), new, seen, pace.rate(SCALE_DAYS), present))
 
 
 def squared(scale: Scale, level: Floats, who: Bools) -> Scale:

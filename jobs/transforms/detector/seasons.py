@@ -4,7 +4,7 @@ Each model expects a value. The one whose errors were smallest in the last day o
 an interval, if that is longer), and values between the middles of two slots are interpolated: so few days suffice to learn them.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,19 +70,22 @@ def slots_of(moment: Moment, pace: Pace) -> tuple[Slots, Slots, Slots]:
         return Slots(number % slots, (number + 1) % slots, share)
 
     week = within(weekday * pace.slots + first, 7 * pace.slots)
-    on_holiday = np.any(moment.holiday)
+    on_holiday = moment.holiday if isinstance(moment.holiday, bool) else np.any(moment.holiday)
     sunday = within(np.where(moment.holiday, SUNDAY, weekday) * pace.slots + first, 7 * pace.slots) if on_holiday else week
     return within(first, pace.slots), week, sunday
 
 
 def models(seasons: Seasons, slots: tuple[Slots, Slots, Slots]) -> tuple[Floats, Bools]:
     """(what each model expects, which of them may compete), both of shape (services, 4)."""
-    day, day_seen = _read(seasons.day, slots[0])
-    week, week_seen = _read(seasons.week, slots[1])
-    holiday, holiday_seen = (week, week_seen) if slots[2] is slots[1] else _read(seasons.week, slots[2])
     offset = seasons.offset
-    found = np.stack([seasons.level, day + offset[:, 1], week + offset[:, 2], holiday + offset[:, 3]], axis=1)
-    seen = np.stack([seasons.seen, day_seen, week_seen, holiday_seen], axis=1)
+    found, seen = np.empty(offset.shape), np.empty(offset.shape)
+    found[:, LEVEL], seen[:, LEVEL] = seasons.level, seasons.seen
+    day, week, holiday = slots
+    read, days = _read((seasons.day, seasons.week), (day, week))
+    found[:, DAY_SLOT:HOLIDAY], seen[:, DAY_SLOT:HOLIDAY] = read + offset[:, DAY_SLOT:HOLIDAY], days
+    if holiday is not week:
+        read, days = _read((seasons.week,), (holiday,))
+    found[:, HOLIDAY], seen[:, HOLIDAY] = read[:, -1] + offset[:, HOLIDAY], days[:, -1]
     return found, seen >= ENOUGH
 
 
@@ -93,13 +96,27 @@ def believed(seasons: Seasons, competing: Bools, moment: Moment) -> Ints:
     return np.where((season == HOLIDAY) & ~np.asarray(moment.holiday, bool), WEEK_SLOT, season)
 
 
-def _read(profile: Profile, slots: Slots) -> tuple[Floats, Floats]:
-    """(value, days seen) at the slots; where only one of the two has been seen, its value."""
-    rows = np.arange(len(profile.mean))
-    seen = profile.seen[rows, slots.first], profile.seen[rows, slots.second]
-    mean = profile.mean[rows, slots.first], profile.mean[rows, slots.second]
-    share = np.where(seen[0] > 0, np.where(seen[1] > 0, slots.share, 0.0), 1.0)
-    return mean[0] * (1 - share) + mean[1] * share, seen[0] * (1 - slots.share) + seen[1] * slots.share
+def _read(profiles: tuple[Profile, ...], slots: tuple[Slots, ...]) -> tuple[Floats, Floats]:
+    """(value, days seen) of each profile at its slots; where only one of the two has been seen, its value."""
+    mean, seen = _gathered([(each, slot) for each, of in zip(profiles, slots, strict=True) for slot in (of.first, of.second)])
+    first, second, between = seen[:, ::2], seen[:, 1::2], np.asarray(slots[0].share)[..., None]
+    share = np.where(first > 0, np.where(second > 0, between, 0.0), 1.0)
+    return mean[:, ::2] * (1 - share) + mean[:, 1::2] * share, first * (1 - between) + second * between
+
+
+def _gathered(places: list[tuple[Profile, Ints]]) -> tuple[Floats, Floats]:
+    """(means, days seen) of all services at these slots of profiles, a column each."""
+    mean = np.empty((len(places[0][0].mean), len(places)))
+    seen = np.empty(mean.shape)
+    for column, (profile, slot) in enumerate(places):
+        where = _where(len(mean), slot)
+        mean[:, column], seen[:, column] = profile.mean[where], profile.seen[where]
+    return mean, seen
+
+
+def _where(services: int, slot: Ints) -> Any:
+    """Index of a slot in the table of all services: a slice if it is one for all, which costs less."""
+    return (slice(None), int(slot)) if np.ndim(slot) == 0 else (np.arange(services), slot)
 
 
 def learn(
@@ -110,7 +127,7 @@ def learn(
     taught: Floats,
     competing: Bools,
     present: Bools,
-    everyday: Bools,
+    everyday: Any,
     pace: Pace,
 ) -> Seasons:
     """The seasons after these readings. values: readings, as far as they teach. errors: of each model, clipped, (services, 4).
@@ -118,8 +135,7 @@ def learn(
     The tables of the profiles are changed in place, and only where `everyday`: a holiday teaches nothing of its weekday.
     """
     judged = present[:, None] & competing
-    _enter(seasons.day, slots[0], taught, values, present & everyday, DAY_RATE, pace)
-    _enter(seasons.week, slots[1], taught, values, present & everyday, WEEK_RATE, pace)
+    _enter(seasons, slots, taught, values, present & everyday, pace)
     return Seasons(
         np.where(
             present & (seasons.seen == 0),
@@ -150,15 +166,24 @@ def squared(seasons: Seasons, who: Bools) -> Seasons:
     return seasons._replace(level=level, offset=np.where(who[:, None], 0.0, seasons.offset), error=seasons.error * factor)
 
 
-def _enter(profile: Profile, slots: Slots, taught: Floats, values: Floats, present: Bools, rate: float, pace: Pace) -> None:
-    """Takes readings into their two slots, by their shares: the plain mean at first, then `rate` for all of a day together.
+def _enter(seasons: Seasons, slots: tuple[Slots, Slots, Slots], taught: Floats, values: Floats, who: Bools, pace: Pace) -> None:
+    """Takes readings into their two slots, by their shares: the plain mean at first, then a rate for all of a day together.
 
     An unknown slot takes the reading as it is, a known one only as far as it teaches.
     """
-    rows, each = np.arange(len(values)), max(1.0, pace.per_day / pace.slots)
-    for slot, share in ((slots.first, 1 - slots.share), (slots.second, slots.share)):
-        weight = np.where(present, share, 0.0)
-        seen, mean = profile.seen[rows, slot], profile.mean[rows, slot]
-        step = np.minimum(np.maximum(1 / np.maximum(seen * each + weight, 1e-9), rate / each) * weight, 1)
-        profile.mean[rows, slot] = mean + step * (np.where(seen < ENOUGH, values, taught) - mean)
-        profile.seen[rows, slot] = seen + weight / each
+    (day, week, _), each = slots, max(1.0, pace.per_day / pace.slots)
+    if pace.interval < DAY / pace.slots:
+        places = [(seasons.day, day.first), (seasons.day, day.second), (seasons.week, week.first), (seasons.week, week.second)]
+        shares = np.array([1 - day.share, day.share, 1 - day.share, day.share]).T
+        rates = np.array([DAY_RATE, DAY_RATE, WEEK_RATE, WEEK_RATE]) / each
+    else:  # a slot is an interval: nothing is between two of them
+        places, shares = [(seasons.day, day.first), (seasons.week, week.first)], np.ones(2)
+        rates = np.array([DAY_RATE, WEEK_RATE]) / each
+    mean, seen = _gathered(places)
+    weight = np.where(who[:, None], shares, 0.0)
+    step = np.minimum(np.maximum(1 / np.maximum(seen * each + weight, 1e-9), rates) * weight, 1)
+    mean = mean + step * (np.where(seen < ENOUGH, values[:, None], taught[:, None]) - mean)
+    seen = seen + weight / each
+    for column, (profile, slot) in enumerate(places):
+        where = _where(len(mean), slot)
+        profile.mean[where], profile.seen[where] = mean[:, column], seen[:, column]

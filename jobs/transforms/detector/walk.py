@@ -4,7 +4,7 @@ A backtest walks through a file, the nightly job through a day of history, the s
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,6 +50,9 @@ def steps_of(readings: Readings, pace: Pace) -> Steps:
     order = np.argsort(readings.at, kind="stable")
     number = readings.at[order] // (pace.interval * 1000)
     services = readings.service[order]
+    new = np.diff(number) > 0
+    if (new | (np.diff(services) > 0)).all():  # as a table has them: by interval and service, each once
+        return Steps(order, np.concatenate([[0], np.flatnonzero(new) + 1, [len(order)]]))
     together = np.lexsort((np.arange(len(order)), services, number))
     same = np.zeros(len(order), bool)
     same[1:] = (np.diff(number[together]) == 0) & (np.diff(services[together]) == 0)
@@ -70,16 +73,28 @@ def walked(
     threshold: of all services, or one entry each.
     """
     services, many = len(state.kind.last), len(readings.value)
-    found = {name: np.zeros(many, bool if name in FLAGS else float) for name in detector.Score._fields}
-    seconds = readings.wall // 1000 // pace.interval * pace.interval
-    weekday = (seconds // DAY + 3) % 7
-    for of_step in steps_of(readings, pace).each() if many else ():
-        first, who = of_step[0], readings.service[of_step]
+    found = [np.zeros(many, bool if name in FLAGS else float) for name in detector.Score._fields]
+    if not many:
+        return state, detector.Score(*found)
+    steps = steps_of(readings, pace)
+    service, value = readings.service[steps.order], readings.value[steps.order]
+    firsts = steps.order[steps.starts[:-1]]
+    seconds = readings.wall[firsts] // 1000 // pace.interval * pace.interval
+    times = (readings.at[firsts] // 1000 // pace.interval * pace.interval).astype(float)
+    clock = (times, seconds % DAY, (seconds // DAY + 3) % 7, readings.holiday[firsts])
+    spans = zip(steps.starts[:-1].tolist(), steps.starts[1:].tolist(), strict=True)
+    for (first, end), moment in zip(spans, map(Moment, *(each.tolist() for each in clock)), strict=True):
+        who = service[first:end]
         values = np.full(services, np.nan)
-        values[who] = readings.value[of_step]
-        time = float(readings.at[first] // 1000 // pace.interval * pace.interval)
-        moment = Moment(time, int(seconds[first] % DAY), int(weekday[first]), bool(readings.holiday[first]))
+        values[who] = value[first:end]
         state, score = detector.advance(state, values, moment, pace, threshold)
-        for name, column in found.items():
-            column[of_step] = getattr(score, name)[who]
-    return state, detector.Score(**found)
+        for column, of_services in zip(found, score, strict=True):
+            column[first:end] = of_services[who]
+    return state, detector.Score(*(_placed(column, steps.order) for column in found))
+
+
+def _placed(column: Any, order: Ints) -> Any:
+    """What is in the order of the steps, in the order of the readings."""
+    placed = np.empty_like(column)
+    placed[order] = column
+    return placed

@@ -6,8 +6,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from contracts.incidents import Incidents
+from jobs.transforms.incident_walk import Settings
+from stack.backtest.result import of_capture
 from stack.backtest.rows import Rows
 
+HALF_HOUR = 1800
 MONDAY = dt.datetime(2014, 6, 2, tzinfo=dt.UTC)
 
 
@@ -31,3 +35,8 @@ def rows_of(
     text = pa.array([str(each) for each in values])
     of = np.array(services if services is not None else [0] * len(values), np.int64)
     return Rows(list(names), pa.array([str(each) for each in instants]), text, of, instants, instants, np.array(values, float))
+
+
+def settings(holidays: str | None = None, **rule) -> Settings:
+    """Of half hours."""
+    return of_capture(HALF_HOUR, holidays, Incidents.model_validate(rule))

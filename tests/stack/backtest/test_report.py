@@ -10,7 +10,7 @@ from stack.backtest import report
 from stack.backtest.bars import weekly_bars
 from stack.backtest.labels import Judgement, Label
 from stack.backtest.result import Backtest, backtest
-from tests.stack.backtest.captures import MONDAY, rows_of
+from tests.stack.backtest.captures import MONDAY, rows_of, settings
 from tests.transforms.detector.walks import days
 
 NAME = "</script><b>shop"
@@ -21,7 +21,7 @@ START = round(MONDAY.timestamp() * 1000)
 def result() -> Backtest:
     values = days(21)[:, 0]
     values[48 * 17 + 20 : 48 * 17 + 26] *= 3
-    return backtest(rows_of((30.0 * np.arange(len(values))).tolist(), values.tolist(), names=(NAME,)), 1800, None, 7 * 86_400)
+    return backtest(rows_of((30.0 * np.arange(len(values))).tolist(), values.tolist(), names=(NAME,)), settings(), 7 * 86_400)
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +74,10 @@ def test_a_long_series_keeps_its_extremes(monkeypatch):
     assert sorted(kept) == kept.tolist()
 
 
-def test_bars_count_alarms_by_week(result):
+def test_bars_count_incidents_by_week(result):
     bars = re.findall(r"<title>([\d-]+): (\d+)</title>", weekly_bars(result))
     weeks = (result.rows.instants - START) // (7 * 86_400_000)
-    alarms = [("2014-06-02", weeks == 0), ("2014-06-09", weeks == 1), ("2014-06-16", weeks == 2)]
-    assert bars[:3] == [(day, str(np.count_nonzero(result.score.alarm[of]))) for day, of in alarms]
-    assert bars[3:] == [(day, str(np.count_nonzero(result.plain[of]))) for day, of in alarms]
+    opened = [("2014-06-02", weeks == 0), ("2014-06-09", weeks == 1), ("2014-06-16", weeks == 2)]
+    assert bars[:3] == [(day, str(np.count_nonzero(result.opened[of]))) for day, of in opened]
+    assert bars[3:] == [(day, str(np.count_nonzero(result.plain[of]))) for day, of in opened]
     assert weekly_bars(result).count("class=warm") == 2

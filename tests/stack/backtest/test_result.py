@@ -5,9 +5,12 @@ import csv
 import numpy as np
 import pytest
 
+from contracts.incidents import Incidents
 from jobs.transforms.detector.reasons import reason
-from stack.backtest.result import Backtest, backtest, write
-from tests.stack.backtest.captures import MONDAY, rows_of
+from stack.backtest.result import Backtest, backtest, of_capture, write
+from stack.backtest.suggestion import suggestion
+from stack.errors import StackError
+from tests.stack.backtest.captures import MONDAY, rows_of, settings
 from tests.transforms.detector.walks import days
 
 SURGE = 48 * 30 + 20
@@ -20,7 +23,7 @@ def result() -> Backtest:
     values = days(35)[:, 0]
     values[SURGE : SURGE + 6] *= 2
     values[100] = np.nan
-    return backtest(rows_of((30.0 * np.arange(len(values))).tolist(), values.tolist()), 1800, None, 2 * WEEK)
+    return backtest(rows_of((30.0 * np.arange(len(values))).tolist(), values.tolist()), settings(), 2 * WEEK)
 
 
 def test_the_surge_is_one_incident_with_its_figures(result):
@@ -76,20 +79,52 @@ def test_the_warm_up_is_not_counted_and_at_most_half_of_the_capture(result):
     start = round(MONDAY.timestamp() * 1000)
     assert result.counted_from == start + 2 * WEEK * 1000
     short = rows_of([0, 60, 120, 600], [1, 2, 3, 4])
-    assert backtest(short, 1800, None, 2 * WEEK).counted_from == start + 300 * 60_000
+    assert backtest(short, settings(), 2 * WEEK).counted_from == start + 300 * 60_000
     flags = np.zeros(len(result.rows.values), bool)
     flags[[10, 48 * 20, 48 * 30]] = True
     assert result.per_week(flags) == pytest.approx(2 / (21 - 0.5 / 24) * 7)
 
 
-def test_an_incident_is_reported_by_an_alarm_within_it_or_on_the_day_before(result):
-    (surge,) = [each for each in result.incidents if SURGE in each.rows]
-    for row, reported in ((SURGE + 2, True), (SURGE - 40, True), (SURGE - 60, False), (SURGE + 30, False)):
-        assert result.reported(surge, np.arange(len(result.rows.values)) == row) == reported
+def test_a_row_opens_an_incident_if_it_is_the_first_of_it(result):
+    rows = np.flatnonzero(result.opened)
+    assert SURGE in rows
+    assert [result.ids[int(row)].as_py() for row in rows] == [each.id for each in result.incidents]
+    assert [each.id for each in result.reported] == [each.id for each in result.incidents if each.start >= result.counted_from]
 
 
+def test_a_rule_decides_what_is_an_incident(result):
+    rule = {"score": 1.2, "percent": 50, "persistence": "3 of 4"}
+    found = backtest(result.rows, settings(**rule), 2 * WEEK)
+    assert np.array_equal(found.score.score, result.score.score), "scores do not depend on the rule"
+    (surge,) = found.incidents
+    assert (surge.id, surge.rows[0]) == ("www@2014-07-02T10:00:00Z", SURGE + 2)
+    assert np.array_equal(result.opened_by(Incidents.model_validate(rule)), found.opened)
+
+
+@pytest.mark.parametrize("rule", [{}, {"persistence": "2 of 3"}, {"percent": 5, "minimum": 300, "score": None}])
 @pytest.mark.parametrize("wanted", [0.5, 3.0])
-def test_the_suggested_threshold_meets_the_load_and_a_lower_one_does_not(result, wanted):
-    threshold = result.suggested(wanted)
-    assert result.per_week(result.alarms_at(threshold)) <= wanted
-    assert result.per_week(result.alarms_at(threshold - 0.02)) > wanted
+def test_the_suggested_rule_keeps_to_the_load_and_a_lower_score_does_not(result, wanted, rule):
+    declared = Incidents.model_validate(rule)
+    run = backtest(result.rows, settings(**rule), 2 * WEEK)
+    load = run.load(declared, wanted)
+    suggested, lines = suggestion(load, declared, ["www"], run.reported)
+    again = backtest(result.rows, of_capture(1800, None, suggested), 2 * WEEK)
+    assert again.per_week(again.opened) <= wanted
+    assert f"# {again.per_week(again.opened):.1f} incidents a week, {wanted:g} wanted" in lines[0]
+    if suggested.score:
+        lower = backtest(result.rows, of_capture(1800, None, declared.with_score(suggested.score - 0.01)), 2 * WEEK)
+        assert lower.per_week(lower.opened) > wanted
+    opened = {each.end for each in again.incidents}
+    missed = [each.id for each in run.reported if each.last not in opened]
+    assert lines[0].endswith(f"; {len(missed)} of {len(run.reported)} incidents of this run missed")
+    assert [line.split()[2].rstrip(",") for line in lines[1:21]] == missed[:20]
+
+
+def test_scores_of_overrides_stay_and_may_open_more_than_is_wanted(result):
+    declared = Incidents.model_validate({"score": 5, "overrides": [{"services": "w+", "rule": {"score": 0.5}}]})
+    run = backtest(result.rows, of_capture(1800, None, declared), 2 * WEEK)
+    with pytest.raises(StackError, match=r"overrides with a score of their own alone open \d+\.\d a week"):
+        suggestion(run.load(declared, 0.5), declared, ["www"], run.reported)
+    suggested, lines = suggestion(run.load(declared, 100), declared, ["www"], run.reported)
+    assert suggested.overrides == declared.overrides
+    assert f"# {run.per_week(run.opened):.1f} incidents a week, 100 wanted; 0 of" in lines[0]

@@ -156,3 +156,13 @@ def test_missing_values_neither_close_nor_open():
     readings, score = judged([3, 0, 0, 0, 0], [5, 0, 0, 0, 5], values=[150, np.nan, np.nan, np.nan, 150])
     assert emitted(readings, score) == [("opened", 0)]
     assert followed({}, ["www"], readings, score, default_rules(1))[2][1] == incidents.NO_INCIDENT
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.booleans())), st.sampled_from([0, 2**16]))
+def test_readings_are_in_order_of_service_and_time_and_those_of_one_time_as_they_came(cells, more):
+    service = np.array([each[0] + more for each in cells], np.int64)
+    at = np.array([each[1] for each in cells], np.int64)
+    value = np.array([1.0 if each[2] else np.nan for each in cells], float)
+    found = incidents.in_order(Readings(service, at, at, np.zeros(len(cells), bool), value))
+    known = [row for row, each in enumerate(cells) if each[2]]
+    assert found.tolist() == sorted(known, key=lambda row: (service[row], at[row], row))

@@ -35,6 +35,15 @@ def test_a_walk_goes_on_from_the_packed_states_of_some_services_in_any_order():
         assert np.array_equal(getattr(rest, name), getattr(whole, name)[333:, chosen], equal_nan=True), name
 
 
+def test_services_that_join_leave_the_others_as_they_were():
+    values = values_of_three()
+    state, _ = walk(values[:, :2])
+    both = layout.joined(state, walk(values[:, 2:])[0])
+    assert len(both.kind.last) == 3
+    for one, two in zip(leaves(both), leaves(walk(values)[0]), strict=True):
+        assert np.array_equal(one, two, equal_nan=True)
+
+
 @pytest.mark.parametrize("interval", [10, 60, 1800, 3600, 86_400])
 def test_a_row_is_as_wide_as_the_pace_wants(interval):
     pace = Pace(interval)

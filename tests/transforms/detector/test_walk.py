@@ -26,6 +26,12 @@ def test_a_step_has_one_reading_of_each_service_in_an_interval():
     assert [step.tolist() for step in found.each()] == [[0, 2], [4], [3, 1], [5]]
 
 
+def test_readings_that_are_in_order_already_make_the_same_steps():
+    found = steps_of(readings([0, 5, 30, 31, 90], [1, 2, 3, 4, 5], [0, 1, 0, 2, 1]), HALF_HOUR)
+    assert [step.tolist() for step in found.each()] == [[0, 1], [2, 3], [4]]
+    assert [step.tolist() for step in steps_of(readings([0, 0], [1, 2], [0, 0]), HALF_HOUR).each()] == [[0], [1]]
+
+
 def test_readings_out_of_order_are_walked_by_time_and_scored_in_their_places():
     straight = of_table(days(8))
     shuffled = np.random.default_rng(1).permutation(len(straight.value))

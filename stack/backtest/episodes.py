@@ -1,0 +1,88 @@
+"""Episodes: the runs of unusual readings of which a rule makes an incident, or none, by its score.
+
+What is unusual does not depend on the score, and at most one incident is opened in each run. So one walk tells for every score
+how many incidents it would open.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jobs.transforms.detector.detector import Score
+from jobs.transforms.detector.incidents import GAP, Rules, in_order, unusual
+from jobs.transforms.detector.moments import Bools, Floats, Ints
+from jobs.transforms.detector.walk import Readings
+
+
+class Episodes(NamedTuple):
+    """One entry per episode. last: epoch milliseconds of its last unusual reading. score: the highest at which the rule opens an
+    incident in it; it may be less where a reading before it began to wait for more unusual ones in vain."""
+
+    service: Ints
+    last: Ints
+    score: Floats
+
+
+class Unusual(NamedTuple):
+    """One entry per unusual reading. number: of the reading among its service's."""
+
+    service: Ints
+    number: Ints
+    at: Ints
+    score: Floats
+
+
+class EpisodeWalk:
+    """Episodes of readings that come piece by piece, in the order of time. They may go on from piece to piece."""
+
+    def __init__(self) -> None:
+        self._read = np.zeros(0, np.int64)  # readings so far, by service
+        none = np.zeros(0, np.int64)
+        self._open = Unusual(none, none, none, np.zeros(0))
+
+    def ended(self, readings: Readings, score: Score, rules: Rules, last: bool = False) -> Episodes:
+        """The episodes that end within these readings, those apart in which no score opens an incident. rules: of all services so
+        far. last: nothing follows, so every episode ends."""
+        self._read = np.concatenate([self._read, np.zeros(len(rules.needed) - len(self._read), np.int64)])
+        columns: Any = zip(self._open, self._unusual(readings, score, rules), strict=True)
+        found = _by_time(Unusual(*map(np.concatenate, columns)))
+        if not len(found.at):
+            return Episodes(found.service, found.at, found.score)
+        starts = np.concatenate([[0], np.flatnonzero(~_goes_on(found)) + 1])
+        ends = np.append(starts[1:], len(found.at)) - 1
+        opens = np.maximum.reduceat(np.where(_enough(found, rules), found.score, -np.inf), starts)
+        still = (self._read[found.service[ends]] - 1 - found.number[ends] < GAP) & (not last)
+        waiting = np.repeat(still, ends - starts + 1)
+        self._open = Unusual(found.service[waiting], found.number[waiting], found.at[waiting], found.score[waiting])
+        kept = ~still & (opens > -np.inf)
+        return Episodes(found.service[ends[kept]], found.at[ends[kept]], opens[kept])
+
+    def _unusual(self, readings: Readings, score: Score, rules: Rules) -> Unusual:
+        order = in_order(readings)
+        services = readings.service[order]
+        counts = np.bincount(services, minlength=len(self._read))
+        number = np.arange(len(order)) - (np.cumsum(counts) - counts - self._read)[services]
+        self._read = self._read + counts
+        off = unusual(readings, score, rules)[order]
+        rows = order[off]
+        return Unusual(services[off], number[off], readings.at[rows], score.score[rows])
+
+
+def _by_time(found: Unusual) -> Unusual:
+    order = np.lexsort((found.number, found.service))
+    columns: Any = found
+    return Unusual(*(column[order] for column in columns))
+
+
+def _goes_on(found: Unusual) -> Bools:
+    """Whether a reading and the next are of one episode."""
+    return (np.diff(found.service) == 0) & (np.diff(found.number) <= GAP)
+
+
+def _enough(found: Unusual, rules: Rules) -> Bools:
+    """Whether enough of the first readings from this one on are unusual, all of one episode."""
+    ahead = np.arange(len(found.at)) + rules.needed[found.service] - 1
+    there = np.minimum(ahead, len(found.at) - 1)
+    episode = np.concatenate([[0], np.cumsum(~_goes_on(found))])
+    near = found.number[there] - found.number < rules.within[found.service]
+    return (ahead == there) & (episode[there] == episode) & near

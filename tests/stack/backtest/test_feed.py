@@ -1,0 +1,137 @@
+"""The walk through a feed's own history: the incidents of the night, one line per reading, and what a rule would open."""
+
+import csv
+import datetime as dt
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+
+from contracts.incident_queries import rules_of, settings_of
+from contracts.incidents import Incidents
+from jobs.find_incidents import walked
+from jobs.transforms.incident_walk import Known, Settings
+from stack.backtest.feed import FeedWalk, span_of
+from stack.backtest.history import History
+from stack.backtest.suggestion import suggestion
+from stack.errors import StackError
+from tests.stack.backtest.histories import Row, feed_of, history
+from tests.transforms.detector.walks import days
+
+FEED = feed_of(incidents={"score": 1.0, "overrides": [{"services": "n.*", "rule": {"persistence": "2 of 3"}}]})
+FIRST = dt.date(2026, 10, 12)  # daylight saving ends on 1 November
+MIDNIGHT = round(dt.datetime.combine(FIRST, dt.time(), FEED.zone).timestamp() * 1000)
+DAYS = 28
+
+
+def rows_of_weeks() -> list[Row]:
+    """By service: one with a surge, one that is new on the tenth day, with an outage."""
+    values = days(DAYS, services=2).astype(int)
+    values[48 * 24 + 20 : 48 * 24 + 26, 0] *= 2
+    values[48 * 26 + 30 : 48 * 26 + 40, 1] = 0
+    at = MIDNIGHT + np.arange(len(values)) * 1_800_000
+    rows = [("new, web", int(when), int(value)) for when, value in zip(at[480:], values[480:, 1], strict=True)]
+    return rows + [("www", int(when), int(value)) for when, value in zip(at, values[:, 0], strict=True)]
+
+
+ROWS = rows_of_weeks()
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory) -> Path:
+    lake = tmp_path_factory.mktemp("lake")
+    history(lake, FEED, ROWS[: len(ROWS) // 2])
+    history(lake, FEED, ROWS[len(ROWS) // 2 :])
+    return lake
+
+
+def walk(
+    lake: Path, path: Path, first=None, last=None, warmup=7, incidents: Incidents = FEED.incidents, per_week=None
+) -> FeedWalk:
+    found = History(str(lake), FEED)
+    settings = Settings.of(settings_of(FEED) | {"rules": rules_of(incidents)})
+    made = FeedWalk(found, span_of(found, first, last, warmup), incidents, settings, per_week)
+    made.write(path, lambda *_: None)
+    return made
+
+
+def night(lake: Path) -> list[dict]:
+    """The events that the night finds in all of the history."""
+    known, events = Known(), []
+    table = History(str(lake), FEED)._dataset.to_table()
+    for date in sorted(set(table.column("Date").to_pylist())):
+        rows = table.filter(pc.equal(table.column("Date"), date)).select(["ServiceName", "Timestamp", "Slot", "Value"])
+        known, found = walked(Settings.of(settings_of(FEED)), known, date, rows, [])
+        events += found
+    return events
+
+
+def test_the_incidents_are_those_of_the_night(lake, tmp_path):
+    made = walk(lake, tmp_path / "out.csv", warmup=0)
+    opened = [each for each in night(lake) if each["State"] == "opened"]
+    assert [(each.id, each.opened) for each in made.reported] == [(each["Id"], each["At"]) for each in opened]
+    assert {each["ServiceName"] for each in opened} == {"www", "new, web"}
+    lines = list(csv.DictReader((tmp_path / "out.csv").open()))
+    assert {each["incident_id"] for each in lines} - {""} == {each["Id"] for each in opened}
+
+
+def test_there_is_one_line_for_each_reading_by_time_and_service(lake, tmp_path):
+    made = walk(lake, tmp_path / "out.csv", warmup=0)
+    lines = list(csv.DictReader((tmp_path / "out.csv").open()))
+    times = [dt.datetime.fromisoformat(each["timestamp"]).timestamp() * 1000 for each in lines]
+    cells = [(each["service"], int(each["value"])) for each in lines]
+    assert [(at, *rest) for at, rest in zip(times, cells, strict=True)] == sorted((at, name, value) for name, at, value in ROWS)
+    assert lines[0]["timestamp"] == "2026-10-12T05:00:00Z"
+    assert made.rows == len(ROWS)
+
+
+def test_the_warm_up_comes_from_before_and_is_not_written(lake, tmp_path):
+    whole, part = tmp_path / "whole.csv", tmp_path / "part.csv"
+    walk(lake, whole)
+    first, last = FIRST + dt.timedelta(days=20), FIRST + dt.timedelta(days=25)
+    made = walk(lake, part, first, last, warmup=60)
+    wanted = [line for line in whole.read_text().splitlines()[1:] if "2026-11-01T05:00" <= line < "2026-11-07T06:00"]
+    assert part.read_text().splitlines()[1:] == wanted
+    assert made.rows == len(wanted) == 6 * 48 * 2 + 4  # an hour comes twice
+    [surge] = [each for each in made.reported if each.id == "www@2026-11-05T15:00:00Z"]
+    assert surge.service == made.names.index("www")
+    short = walk(lake, tmp_path / "short.csv", first, last, warmup=1)
+    assert (short.rows, len(short._span.dates)) == (made.rows, 7)
+
+
+@pytest.mark.parametrize("wanted", [0.5, 1])
+def test_the_suggested_rule_run_again_keeps_to_the_load(lake, tmp_path, wanted):
+    low = FEED.incidents.with_score(0.5)
+    made = walk(lake, tmp_path / "out.csv", incidents=low, per_week=wanted)
+    suggested, lines = suggestion(made.load, low, made.names, made.reported)
+    again = walk(lake, tmp_path / "out.csv", incidents=suggested)
+    assert suggested.overrides == FEED.incidents.overrides
+    assert len(again.reported) / again._span.weeks <= wanted
+    assert lines[0].startswith(f"# {len(again.reported) / again._span.weeks:.1f} incidents a week, {wanted} wanted; ")
+    lasts = {(each.service, each.last) for each in again.reported}
+    missed = [each for each in made.reported if (each.service, each.last) not in lasts]
+    assert lines[0].endswith(f"; {len(missed)} of {len(made.reported)} incidents of this run missed")
+    assert missed
+
+
+def test_without_a_first_date_the_warm_up_is_at_most_half(lake):
+    found = History(str(lake), FEED)
+    assert span_of(found, None, None, 7).counted == FIRST + dt.timedelta(days=7)
+    assert span_of(found, None, None, 60).counted == FIRST + dt.timedelta(days=14)
+    assert span_of(found, None, None, 60).written == FIRST
+
+
+def test_what_is_not_there_is_refused_with_what_to_do(lake, tmp_path):
+    found = History(str(lake), FEED)
+    before, after = FIRST - dt.timedelta(days=1), FIRST + dt.timedelta(days=DAYS + 1)
+    for first, last in ((before, None), (None, after)):
+        with pytest.raises(StackError, match="the history of half-hours has dates from 2026-10-12 to 2026-11-08"):
+            span_of(found, first, last, 7)
+    with pytest.raises(StackError, match="--to 2026-10-12 is before 2026-10-13"):
+        span_of(found, FIRST + dt.timedelta(days=1), FIRST, 7)
+    with pytest.raises(StackError, match=r"history/half_hours does not exist in .*"):
+        History(str(tmp_path), FEED)
+    history(tmp_path, FEED, ROWS[:5], timezone="UTC")
+    with pytest.raises(StackError, match="another interval or time zone: timezone was UTC and is America/Chicago"):
+        History(str(tmp_path), FEED)
