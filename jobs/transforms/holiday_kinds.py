@@ -34,7 +34,7 @@ def unlikeness(day: Floats, dates: Floats, windows: int) -> float:
     """
     expected, noise = _expected(dates, windows), _noise(dates, windows)
     count = max((~np.isnan(dates).all(axis=1)).sum(), 1)
-    return _distance(window_means(day[None], windows)[0], expected) / (noise * np.sqrt(1 + 1 / count))
+    return _distance(window_means(day[None], windows)[0], expected) / (noise * float(np.sqrt(1 + 1 / count)))
 
 
 def unlikeness_to_itself(day: Floats, year_before: Floats, weekdays: Floats, weekdays_before: Floats, windows: int) -> float:
@@ -47,7 +47,7 @@ def unlikeness_to_itself(day: Floats, year_before: Floats, weekdays: Floats, wee
     if not then[both].sum() > 0:
         return float("nan")
     expected = window_means(year_before[None], windows)[0] * (now[both].sum() / then[both].sum())
-    return _distance(window_means(day[None], windows)[0], expected) / (_noise(weekdays, windows) * np.sqrt(2))
+    return _distance(window_means(day[None], windows)[0], expected) / (_noise(weekdays, windows) * 2**0.5)
 
 
 def of_feed(services: Sequence[Mapping[Kind, float]]) -> dict[Kind, float]:

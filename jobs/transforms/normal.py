@@ -117,7 +117,7 @@ def _level(kept: Floats, weights: Floats, windows: int) -> Floats:
     # A date whose neighbourhood is cut by an hour that does not count weighs as much as is left of it.
     share = _around(weights, width)
     total = share.sum(0)
-    level = np.divide(
+    level: Floats = np.divide(
         np.where(share > 0, share * np.nan_to_num(smooth), 0.0).sum(0), total, out=np.full(len(total), np.nan), where=total > 0
     )
     level[(share > 0).sum(0) < LEAST_DATES] = np.nan
