@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from fastapi import APIRouter
 
-from serving import models
+from serving import health_models
 from serving.dependencies import CurrentState
 from serving.state import State
 
@@ -16,14 +16,14 @@ router = APIRouter()
 
 
 @router.get("/health", tags=["state"], summary="Whether serving works, and what it reads")
-def health(state: CurrentState) -> models.Health:
+def health(state: CurrentState) -> health_models.Health:
     """Always 200 while the process answers; `status` and `remedies` say what is missing."""
     live = state.live.status
     remedies = [*_of_kafka(state), *_of_declarations(state), *_of_tables(state), *_of_services(state)]
-    return models.Health(
+    return health_models.Health(
         status="degraded" if remedies else "ok",
         at=state.now(),
-        kafka=models.KafkaHealth(
+        kafka=health_models.KafkaHealth(
             state=live.broker,
             error=live.broker_error,
             silent_seconds=round(state.live.silent_seconds(), 1),
@@ -37,7 +37,7 @@ def health(state: CurrentState) -> models.Health:
         registry_error=live.registry_error,
         declaration_mistakes=state.declared.mistakes,
         crowded=[
-            models.CrowdedFeed(
+            health_models.CrowdedFeed(
                 feed=feed, evicted_services=each.evicted, turned_away_readings=each.turned_away, example=each.example
             )
             for feed, each in sorted(state.memory.crowding().items())

@@ -14,7 +14,7 @@ from pydantic import AwareDatetime
 from contracts import exclusions
 from contracts.exclusions import Statement
 from contracts.feeds import Feed
-from serving import data_docs, models, series, streams
+from serving import data_docs, health_models, models, series, streams
 from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, Limit, declared_feed, known_service
 from serving.events import Event
 from serving.incidents import Incident
@@ -130,9 +130,9 @@ def gate_results(feed: DeclaredFeed, state: CurrentState, limit: Limit = 20) -> 
 
 
 @router.get("/api/streams", tags=["state"], summary="State of the running streams")
-def running_streams(state: CurrentState) -> list[models.StreamInfo]:
+def running_streams(state: CurrentState) -> list[health_models.StreamInfo]:
     found = streams.streams(Path(state.settings.streams), state.now(), state.settings.spark_history)
-    return [models.StreamInfo(**asdict(each)) for each in found]
+    return [health_models.StreamInfo(**asdict(each)) for each in found]
 
 
 def listened_to(

@@ -13,10 +13,10 @@ import pytest
 from contracts import avro
 from serving import decoder
 from serving.decoder import Decoder, RegistryUnavailable, Undecodable
-from tests.serving import world
+from tests.serving import derived
 
 AT = dt.datetime(2026, 11, 20, 14, 30, tzinfo=dt.UTC)
-ROW = world.scored("a", AT, 42)
+ROW = derived.scored("a", AT, 42)
 
 
 class Registry(ThreadingHTTPServer):

@@ -20,7 +20,7 @@ from contracts import avro
 from serving import health as health_of
 from serving import live_consumer
 from serving.state import State
-from tests.serving import world
+from tests.serving import derived
 from tests.serving.conftest import declare, served
 from tests.support.waiting import until
 
@@ -40,7 +40,7 @@ def at(interval: int) -> dt.datetime:
 
 @pytest.fixture
 def topics(broker, feed):
-    topics = world.Topics(broker.kafka, broker.registry, feed)
+    topics = derived.Topics(broker.kafka, broker.registry, feed)
     topics.create()
     yield topics
     topics.delete()
@@ -66,10 +66,10 @@ def caught_up(serving, records: int) -> None:
 
 
 def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online):
-    rows = [world.scored("a", at(i), 100 + i) for i in range(5)] + [world.scored("b", at(0), 7, expected=None, spread=None)]
-    rows[3] = world.scored("a", at(3), 500, Anomalous=True)
+    rows = [derived.scored("a", at(i), 100 + i) for i in range(5)] + [derived.scored("b", at(0), 7, expected=None, spread=None)]
+    rows[3] = derived.scored("a", at(3), 500, Anomalous=True)
     topics.send("scored", rows)
-    topics.send("anomaly", [world.anomaly(rows[3])] * 2)
+    topics.send("anomaly", [derived.anomaly(rows[3])] * 2)
     with served(online) as (url, state):
         until("the topics are read to their ends", lambda: state.live.status.caught_up)
         client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
@@ -87,12 +87,12 @@ def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online)
 
 def test_only_the_last_hour_is_read_back_and_what_comes_after_it(topics, feed, online):
     old, recent = (dt.datetime.now(dt.UTC) - dt.timedelta(minutes=minutes) for minutes in (62, 58))
-    topics.send("scored", [world.scored("a", at(i), i) for i in range(3)], written=old)
-    topics.send("anomaly", [world.anomaly(world.scored("a", at(0), 500))], written=old)
-    topics.send("scored", [world.scored("a", at(i), i) for i in range(3, 5)], written=recent)
+    topics.send("scored", [derived.scored("a", at(i), i) for i in range(3)], written=old)
+    topics.send("anomaly", [derived.anomaly(derived.scored("a", at(0), 500))], written=old)
+    topics.send("scored", [derived.scored("a", at(i), i) for i in range(3, 5)], written=recent)
     with served(online) as (url, state):
         until("the topics are read to their ends", lambda: state.live.status.caught_up)
-        topics.send("anomaly", [world.anomaly(world.scored("a", at(9), 600))])
+        topics.send("anomaly", [derived.anomaly(derived.scored("a", at(9), 600))])
         until("the new anomaly is read", lambda: state.memory.anomalies(feed.name, 10))
         client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
         assert [each["value"] for each in client.get("/services/a/series?minutes=60").json()["points"]] == [3, 4]
@@ -101,14 +101,14 @@ def test_only_the_last_hour_is_read_back_and_what_comes_after_it(topics, feed, o
 
 def test_an_incident_is_as_its_last_record_says_however_long_ago_it_was_opened(topics, feed, online):
     long_ago = dt.datetime.now(dt.UTC) - dt.timedelta(days=3)
-    topics.send("incident", [world.incident("a", at(0)), world.incident("b", at(1))], written=long_ago)
+    topics.send("incident", [derived.incident("a", at(0)), derived.incident("b", at(1))], written=long_ago)
     with served(online) as (url, state):
         until("the topics are read to their ends", lambda: state.live.status.caught_up)
         client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
         assert [(each["service"], each["state"], each["end"]) for each in client.get("/incidents").json()] == [
             ("b", "opened", None), ("a", "opened", None),
         ]  # fmt: skip
-        topics.send("incident", [world.incident("a", at(0), "closed", Readings=7, LevelShift=True)])
+        topics.send("incident", [derived.incident("a", at(0), "closed", Readings=7, LevelShift=True)])
         until("it is closed", lambda: [each.service for each in state.incidents.of(feed.name, 9, only_open=True)] == ["b"])
         [closed] = client.get("/incidents?service=a").json()
         assert (closed["state"], closed["readings"], closed["level_shift"], closed["peak_size"]) == ("closed", 7, True, 9.1)
@@ -121,8 +121,8 @@ def test_an_incident_is_as_its_last_record_says_however_long_ago_it_was_opened(t
 
 
 def test_members_of_a_group_are_listed_on_demand(topics, feed, serving):
-    rows = world.group(world.incident("a", at(0)), world.incident("b", at(1)))
-    topics.send("incident", [*rows, world.incident("c", at(2))])
+    rows = derived.group(derived.incident("a", at(0)), derived.incident("b", at(1)))
+    topics.send("incident", [*rows, derived.incident("c", at(2))])
     caught_up(serving, 4)
     listed = serving.get("/incidents").json()
     assert [(each["service"], each["services"], each["members"]) for each in listed] == [
@@ -135,17 +135,17 @@ def test_members_of_a_group_are_listed_on_demand(topics, feed, serving):
 
 
 def test_records_repeated_after_a_restart_of_the_stream_count_once(topics, serving):
-    rows = [world.scored("a", at(i), i) for i in range(10)]
+    rows = [derived.scored("a", at(i), i) for i in range(10)]
     topics.send("scored", rows)
     topics.send("scored", rows[5:])
-    topics.send("scored", [world.scored("a", at(9), 77)])
+    topics.send("scored", [derived.scored("a", at(9), 77)])
     caught_up(serving, 16)
     points = serving.get("/services/a/series?minutes=60").json()["points"]
     assert [each["value"] for each in points] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 77]
 
 
 def test_what_does_not_decode_is_counted_and_left_out(topics, serving, feed):
-    good = world.scored("a", at(0), 5)
+    good = derived.scored("a", at(0), 5)
     topics.send("scored", [good])
     for bad in (
         b"",
@@ -156,7 +156,7 @@ def test_what_does_not_decode_is_counted_and_left_out(topics, serving, feed):
     ):
         topics.send_raw("scored", "a|0", bad)
     topics.send_raw("scored", "no key of ours", None)
-    topics.send("scored", [world.scored("a", at(1), 6)])
+    topics.send("scored", [derived.scored("a", at(1), 6)])
     caught_up(serving, 8)
     assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]] == [5, 6]
     kafka = httpx.get(f"{serving.url}/health").json()["kafka"]
@@ -173,7 +173,7 @@ def test_what_is_wrong_with_us_ends_neither_the_thread_nor_the_records_behind_it
         put(feed, service, reading)
 
     monkeypatch.setattr(serving.state.memory, "put_reading", fails_for_b)
-    topics.send("scored", [world.scored(service, at(0), 5) for service in "abc"])
+    topics.send("scored", [derived.scored(service, at(0), 5) for service in "abc"])
     caught_up(serving, 3)
     assert {each["name"] for each in serving.get("/services").json()} == {"a", "c"}
     kafka = httpx.get(f"{serving.url}/health").json()["kafka"]
@@ -202,9 +202,9 @@ def test_a_thread_that_stands_still_is_said_so_and_one_whose_turns_fail_is_not(t
 
 
 def test_a_record_deleted_from_the_topic_is_forgotten(topics, serving):
-    row = world.scored("a", at(0), 500, Anomalous=True)
-    topics.send("scored", [row, world.scored("a", at(1), 6)])
-    topics.send("anomaly", [world.anomaly(row)])
+    row = derived.scored("a", at(0), 500, Anomalous=True)
+    topics.send("scored", [row, derived.scored("a", at(1), 6)])
+    topics.send("anomaly", [derived.anomaly(row)])
     caught_up(serving, 3)
     assert len(serving.get("/anomalies").json()) == 1
     key = f"a|{round(at(0).timestamp() * 1000)}"
@@ -220,9 +220,9 @@ def test_topics_that_come_later_are_found_from_their_first_record(broker, feed, 
     until("all topics are missed", lambda: len(serving.state.live.status.missing_topics) == 3)
     remedy = httpx.get(f"{serving.url}/health").json()["remedies"][0]
     assert feed.scored_topic in remedy
-    topics = world.Topics(broker.kafka, broker.registry, feed)
+    topics = derived.Topics(broker.kafka, broker.registry, feed)
     topics.create()
-    topics.send("scored", [world.scored("a", at(0), 5)])
+    topics.send("scored", [derived.scored("a", at(0), 5)])
     try:
         caught_up(serving, 1)
         assert serving.get("/services").json()[0]["value"] == 5
@@ -231,11 +231,11 @@ def test_topics_that_come_later_are_found_from_their_first_record(broker, feed, 
 
 
 def test_a_topic_made_anew_starts_over(topics, serving):
-    topics.send("scored", [world.scored("a", at(i), i) for i in range(20)])
+    topics.send("scored", [derived.scored("a", at(i), i) for i in range(20)])
     caught_up(serving, 20)
     topics.delete()
     until("the broker is done with deleting", topics.created)
-    topics.send("scored", [world.scored("a", at(20), 77), world.scored("a", at(21), 78)])
+    topics.send("scored", [derived.scored("a", at(20), 77), derived.scored("a", at(21), 78)])
     caught_up(serving, 22)
     assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]][-3:] == [19, 77, 78]
 
@@ -243,14 +243,14 @@ def test_a_topic_made_anew_starts_over(topics, serving):
 @pytest.mark.full
 def test_a_feed_is_taken_up_when_it_is_declared_and_let_go_when_it_is_not(topics, serving, broker, feed, declared, monkeypatch):
     monkeypatch.setattr(live_consumer, "DISCOVER_SECONDS", 0.2)
-    topics.send("scored", [world.scored("a", at(0), 5)])
+    topics.send("scored", [derived.scored("a", at(0), 5)])
     caught_up(serving, 1)
     later = feed.model_copy(update={"name": f"{feed.name}-later"})
     assert httpx.get(f"{serving.url}/api/feeds/{later.name}").status_code == 404
-    of_later = world.Topics(broker.kafka, broker.registry, later)
+    of_later = derived.Topics(broker.kafka, broker.registry, later)
     of_later.create()
     try:
-        of_later.send("scored", [world.scored("b", at(0), 6)])
+        of_later.send("scored", [derived.scored("b", at(0), 6)])
         declare(declared, later)
         until("its reading is there", lambda: serving.state.memory.services(later.name))
         assert {each["name"] for each in httpx.get(f"{serving.url}/api/feeds").json()} == {feed.name, later.name}
@@ -262,8 +262,8 @@ def test_a_feed_is_taken_up_when_it_is_declared_and_let_go_when_it_is_not(topics
             assert not [line for line in lines if line.startswith("event: ")], "it ends"
         until("it is let go", lambda: not serving.state.memory.services(later.name))
         assert httpx.get(f"{serving.url}/api/feeds/{later.name}").status_code == 404
-        of_later.send("scored", [world.scored("b", at(1), 7)])
-        topics.send("scored", [world.scored("a", at(1), 8)])
+        of_later.send("scored", [derived.scored("b", at(1), 7)])
+        topics.send("scored", [derived.scored("a", at(1), 8)])
         until("the other feed goes on", lambda: len(serving.state.memory.readings(feed.name, "a", 0)) == 2)
         assert serving.state.live.status.records == 3, "nothing was read of the feed that is gone"
     finally:
@@ -275,17 +275,17 @@ def test_a_feed_is_taken_up_when_it_is_declared_and_let_go_when_it_is_not(topics
 
 
 def test_events_bring_the_service_asked_for_and_every_anomaly(topics, serving, feed):
-    topics.send("scored", [world.scored("a", at(0), 1), world.scored("b", at(0), 2)])
+    topics.send("scored", [derived.scored("a", at(0), 1), derived.scored("b", at(0), 2)])
     caught_up(serving, 2)
     with httpx.stream("GET", f"{serving.url}/api/events?feed={feed.name}&service=a", timeout=20) as stream:
         lines = stream.iter_lines()
         assert next(lines) == ": listening"
         until("the listener is there", lambda: serving.state.events.listeners == 1)
-        flagged = world.scored("b", at(1), 900, Anomalous=True)
+        flagged = derived.scored("b", at(1), 900, Anomalous=True)
         topics.send("scored", [flagged])
-        topics.send("anomaly", [world.anomaly(flagged)])
+        topics.send("anomaly", [derived.anomaly(flagged)])
         until("both are read", lambda: serving.state.live.status.records == 4)
-        topics.send("scored", [world.scored("a", at(1), 3)])
+        topics.send("scored", [derived.scored("a", at(1), 3)])
         found = {}
         for line in lines:
             if line.startswith("event: "):
@@ -306,7 +306,7 @@ def test_a_newer_writer_is_read_by_its_own_schema(topics, broker, serving, feed)
         avro.subject(feed.scored_topic), Schema(json.dumps(newer), "AVRO")
     )
     value = io.BytesIO()
-    fastavro.schemaless_writer(value, fastavro.parse_schema(newer), world.scored("a", at(0), 42, Note="first field now"))
+    fastavro.schemaless_writer(value, fastavro.parse_schema(newer), derived.scored("a", at(0), 42, Note="first field now"))
     topics.send_raw("scored", "a", avro.HEADER.pack(0, schema_id) + value.getvalue())
     caught_up(serving, 1)
     assert serving.get("/services/a/series?minutes=60").json()["points"][0]["value"] == 42

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from serving import models
+from serving import health_models, models
 
 TYPES = (Path(models.__file__).parent / "page.d.ts").read_text()
 NOT_SHOWN = {"Problem"}  # the page reads its text alone
@@ -23,7 +23,8 @@ def interfaces() -> dict[str, dict[str, str]]:
 
 
 def test_the_page_knows_each_model_field_by_field():
-    declared = {name: each for name, each in vars(models).items() if isinstance(each, type) and issubclass(each, BaseModel)}
+    both = vars(models) | vars(health_models)
+    declared = {name: each for name, each in both.items() if isinstance(each, type) and issubclass(each, BaseModel)}
     del declared["BaseModel"]
     wanted = {name: {field: _nullable(each, field) for field in each.model_fields} for name, each in declared.items()}
     known = {name: {field: kind.endswith("| null") for field, kind in each.items()} for name, each in interfaces().items()}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page
 
-from tests.serving import world
+from tests.serving import derived, world
 from tests.serving.conftest import NASTY, served
 from tests.support.waiting import until
 
@@ -26,14 +26,14 @@ def site(at, broker, online, feed, lake, drive):
     world.promote(lake, feed, services, growth=1.25, candidate_version=9, as_of="2026-11-21", at="2026-11-21T08:00:00+00:00")
     now = dt.datetime.now(dt.UTC)
     drive(now, {})
-    topics = world.Topics(broker.kafka, broker.registry, feed)
+    topics = derived.Topics(broker.kafka, broker.registry, feed)
     topics.create()
-    rows = [world.scored("a", at(i), 100 + i % 3) for i in range(30)] + [world.scored(NASTY, at(i), 100) for i in range(30)]
-    rows[10] = world.scored("a", at(10), 200, Anomalous=True)
-    rows[11] = world.scored("a", at(11), 0, Anomalous=True)
-    rows[35] = world.scored(NASTY, at(5), 150, Anomalous=True)
+    rows = [derived.scored("a", at(i), 100 + i % 3) for i in range(30)] + [derived.scored(NASTY, at(i), 100) for i in range(30)]
+    rows[10] = derived.scored("a", at(10), 200, Anomalous=True)
+    rows[11] = derived.scored("a", at(11), 0, Anomalous=True)
+    rows[35] = derived.scored(NASTY, at(5), 150, Anomalous=True)
     topics.send("scored", rows)
-    topics.send("anomaly", [world.anomaly(row) for row in rows if row["Anomalous"]])
+    topics.send("anomaly", [derived.anomaly(row) for row in rows if row["Anomalous"]])
     with served(online) as (url, state):
         until("the topics are read", lambda: state.live.status.records == 63 and state.live.status.as_of)
         yield url, topics

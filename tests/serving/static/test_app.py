@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from tests.serving import world
+from tests.serving import derived, world
 from tests.serving.conftest import CHROMIUM, NASTY, served
 from tests.serving.static.conftest import drawn
 from tests.support.waiting import until
@@ -72,9 +72,9 @@ def test_new_records_appear_by_themselves(page, site, feed, at):
     url, topics = site
     page.goto(f"{url}/?feed={feed.name}&service=a")
     expect(page.locator("#connection")).to_have_text("Live")
-    flagged = world.scored("a", at(31), 333, Anomalous=True)
-    topics.send("scored", [flagged, world.scored("a", at(10), 101)])
-    topics.send("anomaly", [world.anomaly(flagged)])
+    flagged = derived.scored("a", at(31), 333, Anomalous=True)
+    topics.send("scored", [flagged, derived.scored("a", at(10), 101)])
+    topics.send("anomaly", [derived.anomaly(flagged)])
     expect(page.locator("#anomalies tr").nth(0)).to_contain_text("333", timeout=5000)
     expect(page.locator("#figures")).to_contain_text("333")
     seconds, value, *_, anomalous = drawn(page)
@@ -90,7 +90,7 @@ def test_incidents_open_and_close_before_ones_eyes(page, site, feed, at):
     page.goto(f"{url}/?feed={feed.name}&service=a")
     expect(page.locator("#connection")).to_have_text("Live")
     expect(page.locator("#incidents-card")).to_be_hidden()
-    topics.send("incident", [world.incident("a", at(0), "closed"), world.incident(NASTY, at(20), Cause=NASTY)])
+    topics.send("incident", [derived.incident("a", at(0), "closed"), derived.incident(NASTY, at(20), Cause=NASTY)])
     rows = page.locator("#incidents li")
     expect(rows).to_have_count(2, timeout=5000)
     expect(rows.nth(0)).to_contain_text("open")
@@ -98,7 +98,7 @@ def test_incidents_open_and_close_before_ones_eyes(page, site, feed, at):
     expect(rows.nth(0).locator("p.quiet")).to_have_text(NASTY)
     expect(rows.nth(1)).to_contain_text("Too high, 10 s long: 200 at its peak, 100 expected")
     silent = {"Kind": "silence", "Readings": 0, "Score": 0.0, "Direction": None, "Peak": None, "PeakExpected": None}
-    topics.send("incident", [world.incident("a", at(25), **silent), world.incident(NASTY, at(20), "closed", LevelShift=True)])
+    topics.send("incident", [derived.incident("a", at(25), **silent), derived.incident(NASTY, at(20), "closed", LevelShift=True)])
     expect(rows).to_have_count(3, timeout=5000)
     expect(rows.nth(0)).to_contain_text("No readings, for")
     expect(rows.nth(1)).to_contain_text("the level has shifted for good")
@@ -113,11 +113,11 @@ def test_a_group_is_one_row_that_unfolds_to_its_members(page, site, feed, at):
     url, topics = site
     page.goto(f"{url}/?feed={feed.name}&service=a")
     expect(page.locator("#connection")).to_have_text("Live")
-    first, second = world.incident("a", at(10)), world.incident(NASTY, at(11))
+    first, second = derived.incident("a", at(10)), derived.incident(NASTY, at(11))
     topics.send("incident", [first, second])
     rows = page.locator("#incidents > li")
     expect(rows).to_have_count(2, timeout=5000)
-    topics.send("incident", world.group(first, second, world.incident("b", at(12))))
+    topics.send("incident", derived.group(first, second, derived.incident("b", at(12))))
     expect(rows).to_have_count(1, timeout=5000)
     expect(rows).to_contain_text("3 services")
     expect(rows.locator("p.how")).to_contain_text("Too high, for")
@@ -126,7 +126,7 @@ def test_a_group_is_one_row_that_unfolds_to_its_members(page, site, feed, at):
     expect(members.nth(0)).to_be_hidden()
     rows.locator("summary").click()
     expect(members).to_contain_text(["a", NASTY, "b"])
-    topics.send("incident", world.group(first, second, Cause="it went on"))
+    topics.send("incident", derived.group(first, second, Cause="it went on"))
     expect(rows.locator("p.quiet")).to_have_text("it went on", timeout=5000)
     expect(members).to_have_count(2)
     expect(members.nth(0)).to_be_visible()  # still unfolded
@@ -144,7 +144,7 @@ def test_an_instant_of_the_past_can_be_looked_at_and_left(page, site, feed, lake
     expect(page.locator("#instant-text")).to_have_text("Around 01 Jul 2026, 12:00:00.")
     seconds, value, *_ = drawn(page)
     assert [(at, each) for at, each in zip(seconds, value, strict=True) if each is not None] == [(noon.timestamp(), 77)]
-    topics.send("scored", [world.scored("a", at(31), 333)])
+    topics.send("scored", [derived.scored("a", at(31), 333)])
     page.locator("#service").select_option(NASTY)
     expect(page.locator("#figures")).to_contain_text("66")  # the instant stays when another service is chosen
     page.locator("#service").select_option("a")
@@ -158,9 +158,9 @@ def test_an_instant_of_the_past_can_be_looked_at_and_left(page, site, feed, lake
 def test_an_anomaly_is_shown_when_it_was(page, site, feed, lake, at):
     url, topics = site
     then = at(0) - dt.timedelta(minutes=40)
-    flagged = world.scored(NASTY, then, 444, Anomalous=True)
+    flagged = derived.scored(NASTY, then, 444, Anomalous=True)
     topics.send("scored", [flagged])
-    topics.send("anomaly", [world.anomaly(flagged)])
+    topics.send("anomaly", [derived.anomaly(flagged)])
     page.goto(f"{url}/?feed={feed.name}&service=a&minutes=15")
     page.locator("#anomalies tr", has_text="444").get_by_role("button").click()
     expect(page.locator("#instant")).to_be_visible()

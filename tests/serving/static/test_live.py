@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from serving import events
-from tests.serving import world
+from tests.serving import derived, world
 from tests.serving.conftest import CHROMIUM, declare, served
 from tests.serving.static.conftest import drawn
 from tests.support.waiting import until
@@ -44,7 +44,7 @@ def test_a_wrong_clock_of_the_browser_changes_nothing(page, site, feed, lake, ho
     page.goto(f"{url}/?feed={feed.name}&service=a&minutes=15")
     expect(page.locator("#connection")).to_have_text("Live")
     expect(page.locator("#baseline .facts")).to_contain_text("(2 h ago)")
-    topics.send("scored", [world.scored("a", dt.datetime.now(dt.UTC).replace(microsecond=0), 333)])
+    topics.send("scored", [derived.scored("a", dt.datetime.now(dt.UTC).replace(microsecond=0), 333)])
     expect(page.locator("#figures")).to_contain_text("333")
     expect(page.locator("#figures dt").nth(0)).to_have_text("Now")
     until("the chart has drawn it", lambda: shown(page, 333))
@@ -69,9 +69,9 @@ def test_a_stream_of_events_that_is_refused_is_opened_again_and_what_was_missed_
     page.goto(f"{url}/?feed={feed.name}&service=a")
     expect(page.locator("#connection")).to_have_text("Reconnecting")
     until("it is tried again", lambda: page.wait_for_timeout(100) or len(refused) >= 3)
-    flagged = world.scored("a", at(31), 333, Anomalous=True)
+    flagged = derived.scored("a", at(31), 333, Anomalous=True)
     topics.send("scored", [flagged])
-    topics.send("anomaly", [world.anomaly(flagged)])
+    topics.send("anomaly", [derived.anomaly(flagged)])
     expect(page.locator(".as-of.readings").nth(0)).to_contain_text("As of ")
     page.unroute(EVENTS)
     expect(page.locator("#connection")).to_have_text("Live", timeout=30_000)
