@@ -50,16 +50,18 @@ def settings_of(feed: Feed) -> dict[str, Any]:
         "interval": feed.interval_seconds * 1000,
         "timezone": feed.timezone,
         "holidays": "-".join(filter(None, (holidays.country, holidays.subdivision))) if holidays else None,
-        "rules": rules_of(feed.incidents),
-        "retired": list(feed.incidents.retired),
-        "forget": feed.incidents.forget_days * 86_400_000,
-        "group": feed.incidents.group and feed.incidents.group.model_dump(),
+        **of_incidents(feed.incidents),
     }
 
 
-def rules_of(incidents: Incidents) -> list[dict[str, Any]]:
-    """Each rule with its pattern, as `jobs/transforms` needs to know it, in the order in which they are tried."""
-    return [{"services": pattern, **_rule(rule)} for pattern, rule in incidents.rules()]
+def of_incidents(incidents: Incidents) -> dict[str, Any]:
+    """What is an incident and what is a group: as `settings_of`, without what else is to be known of a feed."""
+    return {
+        "rules": [{"services": pattern, **_rule(rule)} for pattern, rule in incidents.rules()],
+        "retired": list(incidents.retired),
+        "forget": incidents.forget_days * 86_400_000,
+        "group": incidents.group and incidents.group.model_dump(),
+    }
 
 
 def _rule(rule: IncidentRule) -> dict[str, Any]:

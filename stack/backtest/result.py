@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from contracts.incident_queries import rules_of
+from contracts.incident_queries import of_incidents
 from contracts.incidents import Incidents
 from jobs.transforms.detector.detector import Score
 from jobs.transforms.detector.incidents import NO_INCIDENT
@@ -98,7 +98,7 @@ class Backtest:
 
 def of_capture(interval: int, holidays: str | None, incidents: Incidents) -> Settings:
     """interval: seconds. holidays: of a country or a part of it: US, US-MN."""
-    return Settings.of({"interval": interval * 1000, "holidays": holidays, "rules": rules_of(incidents)})
+    return Settings.of({"interval": interval * 1000, "holidays": holidays, **of_incidents(incidents)})
 
 
 def backtest(rows: Rows, settings: Settings, warmup: int) -> Backtest:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contracts.incident_queries import rules_of
+from contracts.incident_queries import of_incidents
 from contracts.incidents import Incidents
 from jobs.transforms.detector.incidents import Rules
 from jobs.transforms.detector.moments import Bools
@@ -89,7 +89,7 @@ class Load:
 
 def goes_by_the_score(incidents: Incidents, names: list[str]) -> Bools:
     """Which services have the score of the rule as a whole, not one of an override."""
-    rules = [{**_NO_TIME, "rules": rules_of(incidents.with_score(each))} for each in (0.0, 1.0)]
+    rules = [{**_NO_TIME, **of_incidents(incidents.with_score(each))} for each in (0.0, 1.0)]
     low, high = (Settings.of(each).rules_of(names).score for each in rules)
     return (low == 0.0) & (high == 1.0)
 

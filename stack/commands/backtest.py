@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from contracts.feeds import load_feed
-from contracts.incident_queries import rules_of, settings_of
+from contracts.incident_queries import of_incidents, settings_of
 from contracts.incidents import Incidents
 from jobs.transforms.incident_walk import Settings
 from stack.backtest.labels import Judgement, Label, judged, read_labels
@@ -153,7 +153,7 @@ def of_feed(
     incidents = options.rule(feed.incidents, rule, threshold)
     history = History(os.environ.get("SUNDIAL_LAKE") or str(instance.lake), feed)
     span = span_of(history, first, last, -(-warmup // options.DAY))
-    walk = FeedWalk(history, span, incidents, Settings.of(settings_of(feed) | {"rules": rules_of(incidents)}), wanted)
+    walk = FeedWalk(history, span, incidents, Settings.of(settings_of(feed) | of_incidents(incidents)), wanted)
     options.written(output, lambda: walk.write(output, options.progress()))
     many = len(walk.reported)
     typer.echo(

@@ -50,7 +50,7 @@ def test_a_group_is_declared_for_the_feed_and_null_switches_it_off():
         ({"group": {"within": 0}}, "greater than or equal to 1"),
         ({"retired": ["("]}, "not a regular expression"),
         ({"forget_days": 0}, "greater than or equal to 1"),
-        ({"overrides": [{"services": "a", "rule": {"group": None}}]}, "Extra inputs are not permitted"),
+        ({"overrides": [{"services": "a", "rule": {"group": None}}]}, "overrides of a: group: no field is called so"),
         ({"overrides": [{"services": "(", "rule": {}}]}, "not a regular expression"),
         ({"overrides": [{"services": "a", "rule": {"scores": 3}}]}, "overrides of a: scores: no field is called so"),
         ({"overrides": [{"services": "a", "rule": {"score": None}}]}, "are all off"),

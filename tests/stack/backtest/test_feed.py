@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from contracts.incident_queries import rules_of, settings_of
+from contracts.incident_queries import of_incidents, settings_of
 from contracts.incidents import Incidents
 from jobs.find_incidents import walked
 from jobs.transforms.incident_walk import Known, Settings
@@ -50,7 +50,7 @@ def walk(
     lake: Path, path: Path, first=None, last=None, warmup=7, incidents: Incidents = FEED.incidents, per_week=None
 ) -> FeedWalk:
     found = History(str(lake), FEED)
-    settings = Settings.of(settings_of(FEED) | {"rules": rules_of(incidents)})
+    settings = Settings.of(settings_of(FEED) | of_incidents(incidents))
     made = FeedWalk(found, span_of(found, first, last, warmup), incidents, settings, per_week)
     made.write(path, lambda *_: None)
     return made
