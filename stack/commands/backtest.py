@@ -30,7 +30,7 @@ def backtest_command(
         Path, typer.Option(metavar="OUT.csv", rich_help_panel=RESULTS, help="One row per reading; of a file, in its order.")
     ],
     file: Annotated[
-        Path | None, typer.Argument(metavar="[INPUT.csv]", help="Readings: a CSV file with a header, plain or .gz.")
+        Path | None, typer.Argument(metavar="INPUT.csv", help="Readings: a CSV file with a header, plain or .gz.")
     ] = None,
     timestamp: Annotated[
         str | None,
@@ -71,7 +71,9 @@ def backtest_command(
     ] = None,
     rule: Annotated[
         Path | None,
-        typer.Option(metavar="RULE.yaml", rich_help_panel=RULE, help="The part `incidents` of a feed. Without: the feed's own."),
+        typer.Option(
+            metavar="RULE.yaml", rich_help_panel=RULE, help="The part `incidents` of a feed. Without: the feed's, or the default."
+        ),
     ] = None,
     threshold: Annotated[
         float | None, typer.Option(min=0, rich_help_panel=RULE, help="The score of the rule, instead of its own.")
