@@ -79,7 +79,7 @@ def excluded(log: Iterable[Statement]) -> list[Excluded]:
 
 
 def verdict(valid: Sequence[Statement], incident: str, service: str, start: dt.datetime) -> Statement | None:
-    """The newest statement that names the incident, or that excludes its first reading; None: nobody has judged it.
+    """The newest statement that names the incident, or that excludes its first reading; None if there is no such statement.
 
     valid: the statements in force. service, start: of the incident.
     """

@@ -43,24 +43,16 @@ def instant(title: str, what: str) -> Param:
     return Param(None, type=["string", "null"], format="date-time", pattern=INSTANT, title=title, description=description)
 
 
+def text(title: str, most: int, what: str) -> Param:
+    return Param(None, type=["string", "null"], maxLength=most, title=title, description=what)
+
+
 PARAMS = {
     "verdict": Param(
         type="string", enum=["false", "exclude", "take_back"], title="Verdict", description="What to say; see above."
     ),
-    "incident": Param(
-        None,
-        type=["string", "null"],
-        maxLength=1100,
-        title="Incident",
-        description="Its id in `incidents/<feed>`, e.g. `www@2026-11-21T12:00:00Z`.",
-    ),
-    "service": Param(
-        None,
-        type=["string", "null"],
-        maxLength=1024,
-        title="Service",
-        description="Whose readings from *From* to *To* are excluded. Empty: those of all services.",
-    ),
+    "incident": text("Incident", 1100, "Its id in `incidents/<feed>`, e.g. `www@2026-11-21T12:00:00Z`."),
+    "service": text("Service", 1024, "Whose readings from *From* to *To* are excluded. Empty: those of all services."),
     "from": instant("From", "The first moment to exclude."),
     "to": instant("To", "The end of what is excluded; a reading at this moment stays."),
     "statement": Param(

@@ -94,13 +94,13 @@ def written(path: Path, write_it: Callable[[], None]) -> None:
 
 def progress() -> Callable[[int, int, int], None]:
     """Tells on stderr how far a walk has come, every few seconds."""
-    started = told = time.monotonic()
+    started = printed = time.monotonic()
 
     def tell(dates: int, of: int, readings: int) -> None:
-        nonlocal told
+        nonlocal printed
         now = time.monotonic()
-        if now - told >= EVERY:
-            told = now
+        if now - printed >= EVERY:
+            printed = now
             typer.echo(f"{dates:,} of {of:,} dates, {readings:,} readings, {readings / (now - started):,.0f} a second", err=True)
 
     return tell
