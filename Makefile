@@ -2,6 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 SUNDIAL := .venv/bin/sundial
 export PYTHONPATH :=
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run check test test-all lint docs stop status clean distclean bench jars

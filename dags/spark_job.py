@@ -165,7 +165,7 @@ def stream_command(stream: str, of: str, conn_id: str = CONNECTION) -> list[str]
     # A killed driver leaves its temporary files, native libraries among them: they go at the next launch.
     scratch = StreamFolder.of(os.environ["SUNDIAL_STREAMS"], of, stream).scratch
     hook = SparkSubmitHook(
-        conf=_conf(f"-Djava.io.tmpdir={scratch}", cores),
+        conf=_conf(f"{os.environ.get('SUNDIAL_STREAM_JAVA_OPTIONS', '')} -Djava.io.tmpdir={scratch}".strip(), cores),
         conn_id=conn_id,
         name=f"sundial-{of}.{stream}",
         application_args=[option, of],

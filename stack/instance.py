@@ -31,7 +31,8 @@ PORTS = ("serving", "airflow", "kafka", "controller", "registry")  # in order: b
 MOST_BROKERS = 9
 COPIES = 3  # of each record, where there are as many brokers
 SPARK_MASTER = "SUNDIAL_SPARK_MASTER"  # where jobs run instead, e.g. spark://head:7077
-INHERITED = ("SUNDIAL_ALERT_WEBHOOK", "SUNDIAL_CHECKPOINT_SECONDS", SPARK_MASTER)  # what the person who starts a stack may say
+# What the person who starts a stack may say.
+INHERITED = ("SUNDIAL_ALERT_WEBHOOK", "SUNDIAL_CHECKPOINT_SECONDS", "SUNDIAL_STREAM_JAVA_OPTIONS", SPARK_MASTER)
 PATIENCE = 10.0  # seconds that a command waits for the lock: the watcher holds it for moments, another command for minutes
 MARK = "SUNDIAL_STACK"  # in the environment of each process that a stack starts, and of nothing else
 

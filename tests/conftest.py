@@ -8,7 +8,7 @@ import pytest
 
 from stack.instance import JARS, Instance
 from stack.parts import kafka, lifecycle, registry
-from tests.jvm import BRIEF
+from tests.jvm import BRIEF, LIGHT
 
 pytest_plugins = ["tests.support.tiers", "tests.support.seed", "tests.support.failures", "tests.support.jvm_connection"]
 
@@ -19,6 +19,7 @@ hypothesis.settings.register_profile("thorough", max_examples=250, **UNHURRIED)
 hypothesis.settings.load_profile(os.environ.get("SUNDIAL_TEST_PROFILE", "quick"))
 # A stream takes up a promotion at its next commit: no test waits a minute for that.
 os.environ.setdefault("SUNDIAL_CHECKPOINT_SECONDS", "20")
+os.environ.setdefault("SUNDIAL_STREAM_JAVA_OPTIONS", LIGHT)
 
 
 def quiet(_: str) -> None:

@@ -3,5 +3,6 @@
 from stack.install import class_archive
 from stack.instance import CLASSES
 
-BRIEF = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {class_archive.java_options(CLASSES / 'spark.jsa')}".strip()
+LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+BRIEF = f"{LIGHT} {class_archive.java_options(CLASSES / 'spark.jsa')}".strip()
 ENVIRONMENT = {"JDK_JAVA_OPTIONS": BRIEF}  # for drivers in processes of their own

@@ -79,7 +79,8 @@ def install_packages() -> None:
     quiet = ("--quiet", "--disable-pip-version-check", "--no-input")
     run("fetching uv", python, "-m", "pip", "install", *quiet, "--require-hashes", "--no-deps", "-r", "stack/install/uv.txt")
     say("installing requirements.txt (about 700 MB to download on a first run)")
-    run("installing requirements.txt", uv, "pip", "sync", "--require-hashes", "requirements.txt")
+    # With bytecode: where Python may not write it (PYTHONDONTWRITEBYTECODE), each process would compile all that it imports.
+    run("installing requirements.txt", uv, "pip", "sync", "--require-hashes", "--compile-bytecode", "requirements.txt")
     run(
         "installing Sundial", uv, "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--offline", "--editable", "."
     )

@@ -78,10 +78,12 @@ def test_links_are_there_while_the_job_runs_and_that_to_spark_when_it_has_said_i
 def test_the_master_is_the_connections_alone(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "spark://head", "port": 7077}')
     monkeypatch.setenv("SUNDIAL_STREAMS", "/streams")
+    monkeypatch.setenv("SUNDIAL_STREAM_JAVA_OPTIONS", "-XX:+UseZGC")
     command = stream_command("score", "service-use")
     assert command[:3] == ["spark-submit", "--master", "spark://head:7077"]
     assert "spark.cores.max=4" in command, "two queries of two partitions"
-    assert "-Djava.io.tmpdir=/streams/service-use.score/scratch" in next(each for each in command if "driver.extraJava" in each)
+    java = next(each for each in command if "driver.extraJava" in each)
+    assert "-XX:+UseZGC -Djava.io.tmpdir=/streams/service-use.score/scratch" in java
     assert command[-3:] == [str(REPO / "jobs" / "score.py"), "--feed", "service-use"]
     queries = stream_command("queries", "rides")
     assert queries[:3] == command[:3]
