@@ -45,6 +45,32 @@ def test_a_tier_runs_what_its_fixtures_and_marks_say(suite, tier):
     assert passed(result) == OF_TIER[tier]
 
 
+def test_a_stack_stops_when_the_next_test_needs_none_and_is_made_anew_for_a_later_one(suite):
+    suite.makepyfile(
+        """
+        import pytest
+        seen = []
+
+        @pytest.fixture(scope="session")
+        def platform_stack():
+            seen.append("up")
+            yield
+            seen.append("down")
+
+        @pytest.fixture(scope="session")
+        def story(platform_stack):
+            yield seen.append("told")
+            seen.append("over")
+
+        def test_one(story): pass
+        def test_two(platform_stack): assert seen == ["up", "told"]
+        def test_three(): assert seen == ["up", "told", "over", "down"]
+        def test_four(story): assert seen[4:] == ["up", "told"]
+        """
+    )
+    suite.runpytest().assert_outcomes(passed=4)
+
+
 @pytest.mark.parametrize("reason", ["there is no kubectl here", "I do not feel like it"])
 def test_only_a_listed_skip_lets_the_run_pass(suite, reason):
     suite.makepyfile(f"import pytest\n\ndef test_a(): pass\n\n@pytest.mark.skipif(True, reason={reason!r})\ndef test_b(): pass")

@@ -7,7 +7,8 @@ Only `all` runs FULL_ROOMS. Two marks say what these do not: `parts` (it starts 
 
 A unit stays together in one shard and on one worker: a file, the files of a pattern of UNITS, which share a costly fixture, or a
 page that is typed. Costly units run first, so that the workers end at about the same time; `costs.json` says what each took. All
-units of STACKS run on one worker: two whole stacks at once overload two cores, and each would need a story of its own.
+units of STACKS run on one worker: two whole stacks at once overload two cores, and each would need a story of its own. When the
+last of them is over, the stack stops: an idle one would take a fifth of two cores from the tests that follow.
 """
 
 import json
@@ -23,9 +24,10 @@ from _pytest.terminal import TerminalReporter
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 TIERS = ("check", "test", "all")
-PARTS = {"broker", "platform_stack", "cluster"}
-LONG_ROOMS = ("tests/jobs/", "tests/bench/")  # they make Delta tables with Spark, test by test: not for `check`
-FULL_ROOMS = ("tests/delivery/",)  # three brokers, and what Kafka promises: for `all`
+STACK = "platform_stack"
+PARTS = {"broker", STACK, "cluster"}
+LONG_ROOMS = ("tests/jobs/",)  # they make Delta tables with Spark, test by test: not for `check`
+FULL_ROOMS = ("tests/bench/", "tests/delivery/")  # the benchmarks, and what Kafka itself promises: for `all`
 UNITS = ("tests/delivery/*", "tests/jobs/test_*_baseline.py")
 PAGES = "tests/docs/test_pages.py"
 PAGE = "access-logs.md"  # the page that the tier `test` types
@@ -88,7 +90,7 @@ def tier(item: pytest.Item) -> str:
     """The smallest tier that runs the test."""
     if item.get_closest_marker("full") or item.nodeid.startswith(FULL_ROOMS):
         return "all"
-    real = PARTS & set(getattr(item, "fixturenames", ())) or item.get_closest_marker("parts")
+    real = PARTS & _fixtures(item) or item.get_closest_marker("parts")
     real = real or item.nodeid.startswith(LONG_ROOMS)
     return "test" if real else "check"
 
@@ -148,6 +150,18 @@ class Skips:
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         for each in self.unexpected:
             terminalreporter.write_line(f"ERROR skipped, and tests/support/tiers.py does not allow it: {each}", red=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if STACK in _fixtures(item) and nextitem and STACK not in _fixtures(nextitem):
+        for each in item._fixtureinfo.name2fixturedefs[STACK]:  # type: ignore[attr-defined]
+            each.finish(item._request)  # type: ignore[attr-defined]
+
+
+def _fixtures(item: pytest.Item) -> set[str]:
+    """The names of all fixtures that the test asks for, itself or by others."""
+    return set(getattr(item, "fixturenames", ()))
 
 
 _current: list[pytest.Item] = []

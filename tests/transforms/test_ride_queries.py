@@ -52,7 +52,7 @@ def in_the_end(written: list) -> dict[tuple[str, str], dict]:
     [
         "rides-by-amount",
         "rides-sessions",
-        "rides-per-vendor-half-hour",
+        pytest.param("rides-per-vendor-half-hour", marks=pytest.mark.full),
         pytest.param("rides-per-vendor", marks=pytest.mark.full),
         pytest.param("rides-per-vendor-minute", marks=pytest.mark.full),
     ],

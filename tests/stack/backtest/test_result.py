@@ -102,7 +102,7 @@ def test_a_rule_decides_what_is_an_incident(result):
 
 
 @pytest.mark.parametrize("rule", [{}, {"persistence": "2 of 3"}, {"percent": 5, "minimum": 300, "score": None}])
-@pytest.mark.parametrize("wanted", [0.5, 3.0])
+@pytest.mark.parametrize("wanted", [pytest.param(0.5, marks=pytest.mark.full), 3.0])
 def test_the_suggested_rule_keeps_to_the_load_and_a_lower_score_does_not(result, wanted, rule):
     declared = Incidents.model_validate(rule)
     run = backtest(result.rows, settings(**rule), 2 * WEEK)
