@@ -45,7 +45,7 @@ def test_a_tier_runs_what_its_fixtures_and_marks_say(suite, tier):
     assert passed(result) == OF_TIER[tier]
 
 
-def test_a_stack_stops_when_the_next_test_needs_none_and_is_made_anew_for_a_later_one(suite):
+def test_what_needs_the_stack_comes_first_and_then_the_stack_stops(suite):
     suite.makepyfile(
         """
         import pytest
@@ -62,13 +62,12 @@ def test_a_stack_stops_when_the_next_test_needs_none_and_is_made_anew_for_a_late
             yield seen.append("told")
             seen.append("over")
 
-        def test_one(story): pass
-        def test_two(platform_stack): assert seen == ["up", "told"]
-        def test_three(): assert seen == ["up", "told", "over", "down"]
-        def test_four(story): assert seen[4:] == ["up", "told"]
+        def test_one(): assert seen == ["up", "told", "over", "down"]
+        def test_two(story): pass
+        def test_three(platform_stack): assert seen == ["up", "told"]
         """
     )
-    suite.runpytest().assert_outcomes(passed=4)
+    suite.runpytest().assert_outcomes(passed=3)
 
 
 @pytest.mark.parametrize("reason", ["there is no kubectl here", "I do not feel like it"])

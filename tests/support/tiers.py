@@ -7,8 +7,8 @@ Only `all` runs FULL_ROOMS. Two marks say what these do not: `parts` (it starts 
 
 A unit stays together in one shard and on one worker: a file, the files of a pattern of UNITS, which share a costly fixture, or a
 page that is typed. Costly units run first, so that the workers end at about the same time; `costs.json` says what each took. All
-units of STACKS run on one worker: two whole stacks at once overload two cores, and each would need a story of its own. When the
-last of them is over, the stack stops: an idle one would take a fifth of two cores from the tests that follow.
+units of STACKS run on one worker: two whole stacks at once overload two cores, and each would need a story of its own. The tests of
+the stack come first. After the last of them it stops: an idle one would take a fifth of two cores from the tests that follow.
 """
 
 import json
@@ -114,7 +114,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         number, count = shard
         share = shares({unit(item.nodeid) for item in chosen}, count)[number - 1]
         chosen = [item for item in chosen if unit(item.nodeid) in share]
-    chosen.sort(key=lambda item: -cost(unit(item.nodeid)))
+    chosen.sort(key=lambda item: (STACK not in _fixtures(item), -cost(unit(item.nodeid))))
     if left := [item for item in items if item not in set(chosen)]:
         config.hook.pytest_deselected(items=left)
     items[:] = chosen
