@@ -7,7 +7,7 @@ Only `all` runs FULL_ROOMS. Two marks say what these do not: `parts` (it starts 
 
 A unit stays together in one shard and on one worker: a file, the files of a pattern of UNITS, which share a costly fixture, or a
 page that is typed. Costly units run first, so that the workers end at about the same time; `costs.json` says what each took. All
-units of STACKS run on one worker: two whole stacks at once overload two cores, and each would need a story of its own. The tests of
+units of STACKS run on one worker: two whole stacks at once overload two cores, and each would need a story of its own. Tests of
 the stack come first. After the last of them it stops: an idle one would take a fifth of two cores from the tests that follow.
 """
 
