@@ -8,12 +8,15 @@
     topics.json        ids of the topics that the query reads; this one is Sundial's
 
 A file of offsets holds a version, what else Spark notes, and in its last lines the offsets of each source by topic and partition.
+Spark writes each file whole or not at all. One that is damaged nevertheless, as by a full or broken disk, is a JobError with its
+name.
 """
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from jobs.errors import JobError
 from supervision.files import read_json
 
 HEAD_OF_BATCH, HEAD_OF_SOURCE = 2, 1  # lines before the offsets: the version; of a batch also what else Spark notes
@@ -29,7 +32,8 @@ class Checkpoint:
 
     @property
     def query_id(self) -> str:
-        return json.loads((self.folder / "metadata").read_text())["id"]
+        file = self.folder / "metadata"
+        return self._parsed(file, file.read_text(errors="replace"))["id"]
 
     @property
     def state_folder(self) -> Path:
@@ -49,12 +53,12 @@ class Checkpoint:
 
     def begin(self, topic: str) -> dict[int, int]:
         """Where a query of this one source has begun, by partition."""
-        return {int(p): offset for p, offset in _last_line(self.folder / "sources" / "0" / "0")[topic].items()}
+        [of_source] = self._offsets(self.folder / "sources" / "0" / "0", HEAD_OF_SOURCE)
+        return {int(p): offset for p, offset in of_source[topic].items()}
 
     def ends_of(self, batch: int) -> list[Offsets]:
         """Where a planned batch ends: of each source the offsets."""
-        lines = (self.folder / "offsets" / str(batch)).read_text().splitlines()[HEAD_OF_BATCH:]
-        return [json.loads(line) for line in lines if line != NOTHING]
+        return self._offsets(self.folder / "offsets" / str(batch), HEAD_OF_BATCH)
 
     def committed(self) -> int | None:
         """The sum of the offsets up to which the query's work is committed; None while it is not fixed where it begins."""
@@ -67,8 +71,7 @@ class Checkpoint:
         """
         try:
             done = self._batches("commits")
-            begins = self.folder.glob("sources/[0-9]*/0")
-            of_sources = self.ends_of(max(done)) if done else [_last_line(file) for file in begins]
+            of_sources = self.ends_of(max(done)) if done else self._begins()
         except FileNotFoundError:  # Spark has just removed an old batch's file; the next look finds newer ones
             return None
         reached: dict[str, dict[int, int]] = {}
@@ -86,9 +89,13 @@ class Checkpoint:
             if planned > max(done, default=-1):
                 _delete(self.folder / "offsets" / str(planned))
         if done:
-            _rewrite(self.folder / "offsets" / str(max(done)), HEAD_OF_BATCH, topic, offsets)
+            self._rewrite(self.folder / "offsets" / str(max(done)), HEAD_OF_BATCH, topic, offsets)
         for begin in [] if done else list(self.folder.glob("sources/[0-9]*/0")):
-            _rewrite(begin, HEAD_OF_SOURCE, topic, offsets)
+            self._rewrite(begin, HEAD_OF_SOURCE, topic, offsets)
+
+    def _begins(self) -> list[Offsets]:
+        files = self.folder.glob("sources/[0-9]*/0")
+        return [of_source for file in files for of_source in self._offsets(file, HEAD_OF_SOURCE)]
 
     @property
     def topic_ids(self) -> dict[str, str]:
@@ -103,23 +110,35 @@ class Checkpoint:
         """Numbers of the batches that have a file of this kind; Spark names unfinished files otherwise."""
         return [int(file.name) for file in (self.folder / kind).glob("[0-9]*")]
 
+    def _rewrite(self, file: Path, head: int, topic: str, offsets: dict[int, int]) -> None:
+        """The file with other offsets of a topic. Hadoop's checksum beside it goes, as it is of the content before."""
+        lines = file.read_text().split("\n")
+        for number in range(head, len(lines)):
+            of_source = self._parsed(file, lines[number]) if lines[number] != NOTHING else {}
+            if topic in of_source:
+                of_source[topic] = {str(partition): offset for partition, offset in offsets.items()}
+                lines[number] = json.dumps(of_source, separators=(",", ":"))
+        _delete(file)
+        file.write_text("\n".join(lines))
+
+    def _offsets(self, file: Path, head: int) -> list[Offsets]:
+        """Of each source that has any, from a file with so many lines before them."""
+        lines = file.read_text(errors="replace").splitlines()[head:]
+        return [self._parsed(file, line) for line in lines or [""] if line != NOTHING]
+
+    def _parsed(self, file: Path, text: str) -> dict:
+        try:
+            found = json.loads(text)
+        except json.JSONDecodeError:
+            found = None
+        if isinstance(found, dict):
+            return found
+        raise JobError(
+            f"{file} is damaged: bring it back from a copy, or delete the checkpoint {self.folder}; then the query begins like"
+            " one that never ran"
+        )
+
 
 def _delete(file: Path) -> None:
     file.unlink()
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-
-
-def _rewrite(file: Path, head: int, topic: str, offsets: dict[int, int]) -> None:
-    """The file with other offsets of a topic. Hadoop's checksum beside it goes, as it is of the content before."""
-    lines = file.read_text().split("\n")
-    for number in range(head, len(lines)):
-        of_source = json.loads(lines[number]) if lines[number] != NOTHING else {}
-        if topic in of_source:
-            of_source[topic] = {str(partition): offset for partition, offset in offsets.items()}
-            lines[number] = json.dumps(of_source, separators=(",", ":"))
-    _delete(file)
-    file.write_text("\n".join(lines))
-
-
-def _last_line(file: Path) -> Offsets:
-    return json.loads(file.read_text().splitlines()[-1])

@@ -1,5 +1,8 @@
 """What the files of a checkpoint say, laid out as Spark lays them out."""
 
+import pytest
+
+from jobs.errors import JobError
 from jobs.streams.checkpoint import Checkpoint
 
 
@@ -80,3 +83,23 @@ def test_ids_of_topics_are_noted_beside_what_spark_notes(tmp_path):
     checkpoint.note_topic_ids({"t": "a"})
     checkpoint.note_topic_ids({"t": "b", "u": "c"})
     assert checkpoint.topic_ids == {"t": "b", "u": "c"}
+
+
+@pytest.mark.parametrize("left", ["", "v1", "v1\n{}", 'v1\n{}\n{"t":{"0":2', "v1\n{}\n7", "v1\n{}\n\0\0\0\0"])
+def test_a_damaged_file_is_named_with_what_to_do(tmp_path, left):
+    for name, content in (("offsets", left), ("commits", "v1\n{}")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "0").write_text(content)
+    with pytest.raises(JobError, match=f"{tmp_path}/offsets/0 is damaged: .* or delete the checkpoint {tmp_path};"):
+        Checkpoint(tmp_path).reached()
+
+
+def test_a_damaged_begin_or_id_is_named(tmp_path):
+    (tmp_path / "sources/0").mkdir(parents=True)
+    (tmp_path / "sources/0/0").write_bytes(b"\0v1\n")
+    (tmp_path / "metadata").write_bytes(b"\xff\xfe")
+    for look in (lambda: Checkpoint(tmp_path).begin("t"), lambda: Checkpoint(tmp_path).reached()):
+        with pytest.raises(JobError, match="sources/0/0 is damaged"):
+            look()
+    with pytest.raises(JobError, match="metadata is damaged"):
+        _ = Checkpoint(tmp_path).query_id
