@@ -209,7 +209,7 @@ class LiveConsumer:
         """Waits for a registry that is down: the record may well be fine."""
         while True:
             try:
-                event = self._intake.take(feed, record, message.key(), message.value())
+                event = self._intake.take(feed, record, message.key(), message.value(), message.timestamp()[1])
                 self.status.registry_error = None
                 return event
             except RegistryUnavailable as error:
