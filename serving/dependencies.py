@@ -22,14 +22,18 @@ INVALID: Responses = {422: PROBLEM | {"description": "A parameter is not valid."
 REFUSED: Responses = {404: PROBLEM | {"description": "No such feed or service."}, **INVALID}
 
 
-def current_state(request: Request) -> State:
+async def current_state(request: Request) -> State:
     return request.app.state.sundial
 
 
 CurrentState = Annotated[State, Depends(current_state)]
 
 
-def declared_feed(feed: str, state: CurrentState) -> Feed:
+async def declared_feed(feed: str, state: CurrentState) -> Feed:
+    return declared(feed, state)
+
+
+def declared(feed: str, state: State) -> Feed:
     """The declared feed of that name."""
     feeds = state.feeds
     if feed not in feeds:

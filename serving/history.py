@@ -65,8 +65,17 @@ class History:
 
     def until(self, feed: Feed) -> dt.datetime | None:
         """When the broker took the newest reading that was archived; the newest reading's own time where no broker did."""
+        newest = self._newest(feed)
+        return newest.get("KafkaTimestamp") or newest.get("Timestamp")
+
+    def newest_at(self, feed: Feed) -> int | None:
+        """Time of the newest reading of any service, epoch milliseconds."""
+        at = self._newest(feed).get("Timestamp")
+        return None if at is None else round(at.timestamp() * 1000)
+
+    def _newest(self, feed: Feed) -> dict[str, dt.datetime]:
         table = self._open(feed)
-        return None if table is None else self._tables.of_version(("until", feed.name), table, lambda: _until(table))
+        return {} if table is None else self._tables.of_version(("newest", feed.name), table, lambda: _newest(table))
 
     def readings(self, feed: Feed, service: str, start: dt.datetime, end: dt.datetime) -> Archived:
         """Those of [start, end]."""
@@ -155,13 +164,13 @@ def _services(table: DeltaTable) -> frozenset[str]:
     return frozenset(newest["ServiceName"].unique().to_pylist())
 
 
-def _until(table: DeltaTable) -> dt.datetime | None:
+def _newest(table: DeltaTable) -> dict[str, dt.datetime]:
+    """The newest instant of each column of times, as the table's log says."""
     files = _files(table)
-    for name in ("max.KafkaTimestamp", "max.Timestamp"):
-        known = [file[name] for file in files if file.get(name) is not None]
-        if known:
-            return max(known)
-    return None
+    instants = {
+        name: [file[f"max.{name}"] for file in files if file.get(f"max.{name}")] for name in ("Timestamp", "KafkaTimestamp")
+    }
+    return {name: max(known) for name, known in instants.items() if known}
 
 
 def _files(table: DeltaTable) -> list[dict]:

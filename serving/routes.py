@@ -13,7 +13,7 @@ from contracts import exclusions
 from contracts.exclusions import Statement
 from contracts.feeds import Feed
 from serving import data_docs, health_models, models, series, streams
-from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, Limit, declared_feed, known_service
+from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, Limit, declared, known_service
 from serving.events import Event
 from serving.incidents import Incident
 from serving.memory import Anomaly, Reading
@@ -108,8 +108,8 @@ def listened_to(
         str | None, Query(description="Scored readings of this service only; of every service if left out.")
     ] = None,
 ) -> tuple[Feed, str | None]:
-    declared = declared_feed(feed, state)
-    return declared, None if service is None else known_service(state, declared, service)
+    known = declared(feed, state)
+    return known, None if service is None else known_service(state, known, service)
 
 
 @router.get(

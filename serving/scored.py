@@ -76,14 +76,14 @@ class Series:
         self.times.insert(at, reading.at)
         for column, cell in zip(self._columns, row, strict=True):
             column.insert(at, cell)
-        if len(self.times) > self._capacity:
-            self._delete(0)
+        if len(self.times) > self._capacity + self._capacity // 100:  # many at once: each time all that stay are moved
+            self._delete(slice(0, len(self.times) - self._capacity))
         return True
 
     def forget(self, at: int) -> None:
         index = bisect.bisect_left(self.times, at)
         if index < len(self.times) and self.times[index] == at:
-            self._delete(index)
+            self._delete(slice(index, index + 1))
 
     def since(self, at: int) -> list[Reading]:
         return [self._reading(index) for index in range(bisect.bisect_left(self.times, at), len(self.times))]
@@ -100,10 +100,10 @@ class Series:
         there = slice(bisect.bisect_left(self.times, start), bisect.bisect_right(self.times, end))
         return Scored(*(np.array(column[there]) for column in (self.times, *self._columns)))
 
-    def _delete(self, index: int) -> None:
+    def _delete(self, there: slice) -> None:
         self.changes = next(_numbers)
         for column in (self.times, *self._columns):
-            column.pop(index)
+            del column[there]
 
     def _reading(self, index: int) -> Reading:
         value, expected, spread, pct, anomalous, version, taken = (column[index] for column in self._columns)

@@ -49,18 +49,19 @@ async def one_series(
     width: Annotated[int, Query(ge=10, le=4000, description="Width of the chart in pixels: the most buckets.")] = 1500,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    shown = _window(feed, state, minutes, first, last)
-    limiter = state.answers.long if shown.until - shown.start > LONG else None
-    answer = await anyio.to_thread.run_sync(_answer, state, feed, service, shown, width, limiter=limiter)
+    fixed = _fixed(first, last)
+    length = fixed.until - fixed.start if fixed else dt.timedelta(minutes=minutes)
+    limiter = state.answers.long if length > LONG else None
+    answer = await anyio.to_thread.run_sync(_answer, state, feed, service, fixed or minutes, width, limiter=limiter)
     headers = {"ETag": answer.etag, "Cache-Control": "no-cache"}
     if if_none_match == answer.etag:
         return Response(status_code=304, headers=headers)
     return Response(answer.body, media_type="application/json", headers=headers)
 
 
-def _window(feed: Feed, state: State, minutes: int, first: dt.datetime | None, last: dt.datetime | None) -> series.Window:
+def _fixed(first: dt.datetime | None, last: dt.datetime | None) -> series.Window | None:
     if first is None and last is None:
-        return series.window(feed, state.memory.newest_at(feed.name), state.now(), minutes)
+        return None
     if first is None or last is None or not dt.timedelta(0) < last - first <= LONGEST:
         detail = f"from is {first and first.isoformat()}, to is {last and last.isoformat()}."
         remedy = f"Give both, from before to, and at most {LONGEST.days} days between them."
@@ -69,8 +70,10 @@ def _window(feed: Feed, state: State, minutes: int, first: dt.datetime | None, l
     return series.Window(start, end, end, live=False)
 
 
-def _answer(state: State, feed: Feed, service: str, shown: series.Window, width: int) -> Answer:
+def _answer(state: State, feed: Feed, service: str, asked: series.Window | int, width: int) -> Answer:
+    """asked: a fixed window, or the length in minutes of the one that ends now."""
     known_service(state, feed, service)
+    shown = series.window(feed, state.newest_at(feed), state.now(), asked) if isinstance(asked, int) else asked
     version, loading = state.tables.version(feed), state.backlog.loading(feed)
     changes = state.memory.changes(feed.name, service)
     made_of = (feed.name, service, shown, width, state.history.version(feed), version, changes, loading)

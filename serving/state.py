@@ -65,5 +65,9 @@ class State:
         in_tables = service in self.tables.services(feed) or service in self.history.services(feed)
         return in_tables or self.memory.knows(feed.name, service)
 
+    def newest_at(self, feed: Feed) -> int | None:
+        """Time of the newest reading of any service, live or archived, epoch milliseconds."""
+        return max(filter(None, (self.memory.newest_at(feed.name), self.history.newest_at(feed))), default=None)
+
     def now(self) -> dt.datetime:
         return dt.datetime.now(dt.UTC)

@@ -166,12 +166,18 @@ class Tables:
         """The table as of at most FRESH_SECONDS ago."""
         with self._lock:
             opened, table = self._opened.get(name, (float("-inf"), None))
-        if time.monotonic() - opened < FRESH_SECONDS:
-            return table
+            if time.monotonic() - opened < FRESH_SECONDS:
+                return table
+            if name in self._opened:  # others need not open it, too
+                self._opened[name] = (time.monotonic(), table)
         try:
             table = DeltaTable(f"{self._lake}/{name}")
         except TableNotFoundError:
             table = None
+        except Exception:
+            with self._lock:
+                self._opened.pop(name, None)  # the next one finds out anew, too
+            raise
         with self._lock:
             self._opened[name] = (time.monotonic(), table)
         return table

@@ -147,7 +147,7 @@ def client(offline):
     return TestClient(create_app(offline), base_url="http://127.0.0.1")
 
 
-def rows(series: dict) -> list[dict]:
+def bucket_rows(series: dict) -> list[dict]:
     """The buckets of a series as the API answers it, one by one, each with its `at`."""
     start, length = dt.datetime.fromisoformat(series["start"]), dt.timedelta(seconds=series["bucket_seconds"])
     names, columns = zip(*series["buckets"].items(), strict=True)
@@ -157,7 +157,7 @@ def rows(series: dict) -> list[dict]:
 
 def readings(series: dict) -> dict[dt.datetime, float]:
     """The mean of each bucket that has readings: of a bucket of one interval, its reading."""
-    return {each["at"]: each["mean"] for each in rows(series) if each["count"]}
+    return {each["at"]: each["mean"] for each in bucket_rows(series) if each["count"]}
 
 
 def problem(answer, status: int, kind: str) -> dict:

@@ -21,7 +21,7 @@ from serving import health as health_of
 from serving import live_consumer
 from serving.state import State
 from tests.serving import derived, world
-from tests.serving.conftest import declare, readings, served
+from tests.serving.conftest import bucket_rows, declare, readings, served
 from tests.support.waiting import until
 
 _first = dt.datetime.now(dt.UTC)
@@ -31,7 +31,8 @@ _first = dt.datetime.now(dt.UTC)
 def _begin() -> None:
     """Ten minutes before the test, not before the run, which may take longer than the hour that serving keeps."""
     global _first
-    _first = dt.datetime.now(dt.UTC).replace(microsecond=0) - dt.timedelta(minutes=10)
+    now = dt.datetime.now(dt.UTC)
+    _first = now.replace(second=now.second // 10 * 10, microsecond=0) - dt.timedelta(minutes=10)
 
 
 def at(interval: int) -> dt.datetime:
@@ -78,7 +79,7 @@ def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online)
     with served(online) as (url, state):
         until("the topics are read to their ends", lambda: state.live.status.caught_up)
         client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
-        points = [each for each in rows(client.get("/services/a/series?minutes=60").json()) if each["count"]]
+        points = [each for each in bucket_rows(client.get("/services/a/series?minutes=60").json()) if each["count"]]
         assert [(each["at"], each["mean"], each["anomalies"]) for each in points] == [
             (at(0), 100, 0), (at(1), 101, 0), (at(2), 102, 0), (at(3), 500, 1), (at(4), 104, 0),
         ]  # fmt: skip

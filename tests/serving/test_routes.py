@@ -13,7 +13,7 @@ from serving.events import INCIDENT, Event
 from serving.memory import Anomaly, Reading
 from serving.routes import event_json
 from tests.serving import world
-from tests.serving.conftest import problem, readings, rows
+from tests.serving.conftest import bucket_rows, problem, readings
 from tests.serving.test_incidents import of
 from tests.support.waiting import until
 
@@ -68,7 +68,7 @@ def test_a_service_of_the_baseline_alone_has_an_expectation(client, feed, lake):
     ] == [(name, True, None)]
     found = client.get(f"/api/feeds/{feed.name}/services/a%2Fb%20%3C%2Fscript%3E%20%C3%BC/series?minutes=10").json()
     assert (found["service"], found["newest"], found["loading"], readings(found)) == (name, None, True, {})
-    first, *_, last = rows(found)
+    first, *_, last = bucket_rows(found)
     at = first["at"].astimezone(feed.zone)
     slot = (at.hour * 3600 + at.minute * 60 + at.second) // 10
     assert first["expected"] == pytest.approx(1.2 * world.shape(slot, feed.slots, 10.0))
@@ -95,12 +95,12 @@ def test_a_window_of_the_past_is_judged_by_the_baseline_in_force(client, feed, l
     world.promote(lake, feed, {"a": 10.0})
     until("the promotion is seen", lambda: client.get(path, params=query).json() != before)
     found = client.get(path, params=query).json()
-    [point] = [each for each in rows(found) if each["count"]]
+    [point] = [each for each in bucket_rows(found) if each["count"]]
     assert (point["at"], point["max"], point["anomalies"], point["expected"]) == (NOON, 40, 1, pytest.approx(expected))
     assert (found["newest"]["pct"], found["newest"]["baseline_version"]) == (pytest.approx(4000 / expected), 0)
-    assert [each["expected"] is None for each in rows(found)] == [False] * 361
+    assert [each["expected"] is None for each in bucket_rows(found)] == [False] * 361
     everything = client.get(path, params=query | {"width": 10}).json()
-    assert (len(rows(everything)), everything["bucket_seconds"], max(readings(everything).values())) == (10, 400, 40)
+    assert (len(bucket_rows(everything)), everything["bucket_seconds"], max(readings(everything).values())) == (10, 400, 40)
 
 
 def test_five_weeks_keep_every_spike(client, feed, lake):
@@ -109,9 +109,9 @@ def test_five_weeks_keep_every_spike(client, feed, lake):
     world.archive(lake, feed, spikes | quiet)
     query = {"from": (NOON - dt.timedelta(days=35)).isoformat(), "to": NOON.isoformat(), "width": 400}
     found = client.get(f"/api/feeds/{feed.name}/services/a/series", params=query).json()
-    highest = [each["max"] for each in rows(found) if each["count"] and each["max"] > 5]
+    highest = [each["max"] for each in bucket_rows(found) if each["count"] and each["max"] > 5]
     assert (sorted(highest), found["bucket_seconds"]) == ([1000 + day for day in range(35)], 8640)
-    assert sum(each["count"] for each in rows(found)) == len(spikes) + len(quiet)
+    assert sum(each["count"] for each in bucket_rows(found)) == len(spikes) + len(quiet)
 
 
 @pytest.mark.parametrize(
