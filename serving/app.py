@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
-from serving import data_docs, health, metrics, problems
+from serving import data_docs, health, metrics, problems, series_route
 from serving.dependencies import OF_EVERY_PATH
 from serving.events import closed_on_signal
 from serving.head_requests import HeadRequests
@@ -31,10 +31,12 @@ def create_app(settings: Settings) -> FastAPI:
         state.events.open()
         state.baseline_services.start()
         state.live.start()
+        state.backlog.start()
         with closed_on_signal(state.events):
             yield
         state.events.close()
         state.live.stop()
+        state.backlog.stop()
         state.baseline_services.stop()
 
     app = FastAPI(
@@ -51,7 +53,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(KnownHosts, allowed=settings.hosts)
     app.add_middleware(HeadRequests)
     app.add_middleware(SecurityHeaders)
-    for each in (health.router, router, data_docs.router, metrics.router):
+    for each in (health.router, router, series_route.router, data_docs.router, metrics.router):
         app.include_router(each, responses=OF_EVERY_PATH)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 

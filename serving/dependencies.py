@@ -22,14 +22,18 @@ INVALID: Responses = {422: PROBLEM | {"description": "A parameter is not valid."
 REFUSED: Responses = {404: PROBLEM | {"description": "No such feed or service."}, **INVALID}
 
 
-def current_state(request: Request) -> State:
+async def current_state(request: Request) -> State:
     return request.app.state.sundial
 
 
 CurrentState = Annotated[State, Depends(current_state)]
 
 
-def declared_feed(feed: str, state: CurrentState) -> Feed:
+async def declared_feed(feed: str, state: CurrentState) -> Feed:
+    return declared(feed, state)
+
+
+def declared(feed: str, state: State) -> Feed:
     """The declared feed of that name."""
     feeds = state.feeds
     if feed not in feeds:
@@ -44,11 +48,9 @@ Limit = Annotated[int, Query(ge=1, le=500, description="At most so many.")]
 
 
 def known_service(state: State, feed: Feed, service: str) -> str:
-    """The service, if live readings or the baseline in force know it."""
-    if service not in state.services(feed):
+    """The service, if live readings, history or the baseline in force know it."""
+    if not state.knows(feed, service):
         detail = f"Feed {feed.name} knows no service {service[:80]!r}."
-        remedy = (
-            f"GET /api/feeds/{feed.name}/services lists the known ones; a service is known once it was scored or has a baseline."
-        )
+        remedy = f"GET /api/feeds/{feed.name}/services lists the known ones; a service is known once it was scored or archived."
         raise ProblemError(404, "unknown-service", "No such service", detail, remedy)
     return service

@@ -22,9 +22,9 @@ class Intake:
         self._memory.keep(feeds)
         self._incidents.keep(feeds)
 
-    def take(self, feed: Feed, record: str, key: bytes | None, value: bytes | None) -> Event | None:
+    def take(self, feed: Feed, record: str, key: bytes | None, value: bytes | None, taken: int) -> Event | None:
         """The event of a record of the feed; None: it deletes another, or a newer one is known. `record`: "scored", "anomaly" or
-        "incident".
+        "incident". `taken`: when the broker took it, epoch milliseconds.
 
         Raises Undecodable, or RegistryUnavailable before anything was taken.
         """
@@ -33,13 +33,13 @@ class Intake:
             return None
         row = self._decoder.decode(value, record)
         _check(row)
-        return self._keep_incident(feed, row) if record == "incident" else self._keep(feed, record, row)
+        return self._keep_incident(feed, row) if record == "incident" else self._keep(feed, record, row, taken)
 
-    def _keep(self, feed: Feed, record: str, row: dict) -> Event | None:
+    def _keep(self, feed: Feed, record: str, row: dict, taken: int) -> Event | None:
         at, service = _milliseconds(row["Timestamp"]), row["ServiceName"]
         common = (at, row["Value"], row["Expected"], row["Spread"], row["PredictedPct"])
         if record == "scored":
-            reading = Reading(*common, row["Anomalous"], row["BaselineVersion"])
+            reading = Reading(*common, row["Anomalous"], row["BaselineVersion"], taken)
             stays = self._memory.put_reading(feed.name, service, reading)
             return Event(SCORED, feed.name, service, reading) if stays else None
         anomaly = Anomaly(service, *common, row["BaselineVersion"])

@@ -1,27 +1,13 @@
 """The newest readings and anomalies of the derived topics, in bounded memory. One consumer thread writes, every request reads."""
 
-import bisect
 import heapq
-import math
 import threading
 import time
-from array import array
 from collections import defaultdict
 from collections.abc import Container
 from dataclasses import dataclass, field, replace
 
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One scored reading; at is epoch milliseconds."""
-
-    at: int
-    value: int
-    expected: float | None
-    spread: float | None
-    pct: float | None
-    anomalous: bool
-    baseline_version: int
+from serving.scored import NOTHING, Reading, Scored, Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,71 +21,6 @@ class Anomaly:
     spread: float | None
     pct: float | None
     baseline_version: int
-
-
-class Series:
-    """The newest readings of one service in time order, as columns. Of two for one time the later put stays, unless the other one
-    was scored by a newer baseline: while one query hands over to the next, both score."""
-
-    def __init__(self, capacity: int):
-        self._capacity = capacity
-        self.times = array("q")
-        self._columns: tuple[array, ...] = tuple(array(code) for code in "qdddbq")
-
-    def put(self, reading: Reading) -> bool:
-        """Whether it stays."""
-        row = (
-            reading.value,
-            _packed(reading.expected),
-            _packed(reading.spread),
-            _packed(reading.pct),
-            reading.anomalous,
-            reading.baseline_version,
-        )
-        at = bisect.bisect_left(self.times, reading.at)
-        if at < len(self.times) and self.times[at] == reading.at:
-            if reading.baseline_version < self._columns[-1][at]:
-                return False
-            for column, cell in zip(self._columns, row, strict=True):
-                column[at] = cell
-            return True
-        self.times.insert(at, reading.at)
-        for column, cell in zip(self._columns, row, strict=True):
-            column.insert(at, cell)
-        if len(self.times) > self._capacity:
-            self._delete(0)
-        return True
-
-    def forget(self, at: int) -> None:
-        index = bisect.bisect_left(self.times, at)
-        if index < len(self.times) and self.times[index] == at:
-            self._delete(index)
-
-    def since(self, at: int) -> list[Reading]:
-        return [self._reading(index) for index in range(bisect.bisect_left(self.times, at), len(self.times))]
-
-    def at(self, at: int) -> Reading | None:
-        index = bisect.bisect_left(self.times, at)
-        return self._reading(index) if index < len(self.times) and self.times[index] == at else None
-
-    def newest(self) -> Reading | None:
-        return self._reading(len(self.times) - 1) if self.times else None
-
-    def _delete(self, index: int) -> None:
-        for column in (self.times, *self._columns):
-            column.pop(index)
-
-    def _reading(self, index: int) -> Reading:
-        value, expected, spread, pct, anomalous, version = (column[index] for column in self._columns)
-        return Reading(self.times[index], value, _unpacked(expected), _unpacked(spread), _unpacked(pct), bool(anomalous), version)
-
-
-def _packed(number: float | None) -> float:
-    return math.nan if number is None else number
-
-
-def _unpacked(number: float) -> float | None:
-    return None if math.isnan(number) else number
 
 
 @dataclass(frozen=True)
@@ -214,6 +135,22 @@ class Memory:
         with self._lock:
             series = self._of(feed).series.get(service)
             return series.since(since) if series else []
+
+    def scored(self, feed: str, service: str, start: int, end: int) -> Scored:
+        """As columns, the readings of [start, end] (epoch milliseconds); empty for an unknown service."""
+        with self._lock:
+            series = self._of(feed).series.get(service)
+            return series.scored(start, end) if series else NOTHING
+
+    def changes(self, feed: str, service: str) -> int:
+        """Another number after each change of what is held of the service; 0 where nothing is."""
+        with self._lock:
+            series = self._of(feed).series.get(service)
+            return series.changes if series else 0
+
+    def knows(self, feed: str, service: str) -> bool:
+        with self._lock:
+            return service in self._of(feed).series
 
     def newest_at(self, feed: str) -> int | None:
         """Time of the newest reading of any service, epoch milliseconds."""

@@ -44,7 +44,7 @@ class FeedInfo(BaseModel):
     interval_seconds: Annotated[int, Field(description="Reporting interval, seconds.")]
     timezone: Annotated[str, Field(description="IANA time zone in which days and slots are counted.")]
     rule: Rule
-    services: Annotated[int, Field(description="Services known from live readings or from the baseline.")]
+    services: Annotated[int, Field(description="Services known from live readings, history or the baseline.")]
     newest_at: Annotated[dt.datetime | None, Field(description="Time of the newest scored reading; null: none yet.")]
     anomalies: Annotated[int, Field(description="Anomalies held in memory.")]
     baseline_version: Version
@@ -61,7 +61,8 @@ class ServiceInfo(BaseModel):
 
 
 class Point(BaseModel):
-    """A reading beside what was expected when it was scored; one that only history holds, beside what is expected by now."""
+    """A reading beside what was expected when it was scored; one that was scored without a baseline, or that only history holds,
+    beside what the baseline in force expects."""
 
     at: At
     value: Annotated[int, Field(description="The reading, requests in the interval.")]
@@ -69,7 +70,7 @@ class Point(BaseModel):
     low: Low
     high: High
     pct: Percent
-    anomalous: Annotated[bool | None, Field(description="Whether it broke the rule; null: from history, which does not know.")]
+    anomalous: Annotated[bool, Field(description="Whether it broke the rule.")]
     baseline_version: Version
 
 
@@ -79,35 +80,41 @@ class ScoredPoint(Point):
     service: str
 
 
-class ExpectedPoint(BaseModel):
-    """What the baseline in force expects of an interval that has no reading."""
+class Buckets(BaseModel):
+    """Columns of equal length. Bucket i begins at start + i * bucket_seconds. In one of a single interval, min, max and mean are
+    the reading. A number is null where there is no reading, or no baseline."""
 
-    at: At
-    expected: Expected
-    low: Low
-    high: High
+    count: Annotated[list[int], Field(description="Readings.")]
+    min: Annotated[list[float | None], Field(description="The lowest reading, in the unit of the value.")]
+    max: Annotated[list[float | None], Field(description="The highest.")]
+    mean: Annotated[list[float | None], Field(description="Their mean.")]
+    anomalies: Annotated[list[int], Field(description="Readings that broke the rule.")]
+    expected: Annotated[list[float | None], Field(description="Mean of what is expected of the bucket's intervals.")]
+    low: Annotated[list[float | None], Field(description="Lowest value that the rule does not flag in any of its intervals.")]
+    high: Annotated[list[float | None], Field(description="Highest value that the rule does not flag in any of its intervals.")]
 
 
 class Series(BaseModel):
     feed: str
     service: str
     interval_seconds: Annotated[int, Field(description="Reporting interval, seconds.")]
+    bucket_seconds: Annotated[int, Field(description="Length of a bucket: one interval or more, seconds.")]
     timezone: str
-    start: Annotated[dt.datetime, Field(description="Start of the window, UTC.")]
+    start: Annotated[dt.datetime, Field(description="Start of the first bucket, UTC.")]
     end: Annotated[
         dt.datetime,
         Field(description="End of the readings' window: as asked for, now, or the newest reading of a replay."),
     ]
-    until: Annotated[dt.datetime, Field(description="How far ahead `expected` looks, UTC.")]
+    until: Annotated[dt.datetime, Field(description="The last bucket has this instant, UTC.")]
     live: Annotated[
         bool,
         Field(description="Whether the window ends now. False: another was asked for, or the feed's newest reading is older."),
     ]
-    points: Annotated[list[Point], Field(description="Readings in the window, oldest first.")]
-    expected: Annotated[
-        list[ExpectedPoint],
-        Field(description="What is expected of the intervals that have no reading: gaps, and those to come up to `until`."),
+    loading: Annotated[
+        bool, Field(description="Whether readings may be missing that Kafka holds and serving has not read yet since its start.")
     ]
+    newest: Annotated[Point | None, Field(description="The newest reading in the window; null: there is none.")]
+    buckets: Buckets
 
 
 class AnomalyInfo(BaseModel):

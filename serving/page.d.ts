@@ -35,7 +35,7 @@ export interface Point {
   low: number | null;
   high: number | null;
   pct: number | null;
-  anomalous: boolean | null;
+  anomalous: boolean;
   baseline_version: number | null;
 }
 
@@ -43,24 +43,30 @@ export interface ScoredPoint extends Point {
   service: string;
 }
 
-export interface ExpectedPoint {
-  at: string;
-  expected: number | null;
-  low: number | null;
-  high: number | null;
+export interface Buckets {
+  count: number[];
+  min: (number | null)[];
+  max: (number | null)[];
+  mean: (number | null)[];
+  anomalies: number[];
+  expected: (number | null)[];
+  low: (number | null)[];
+  high: (number | null)[];
 }
 
 export interface Series {
   feed: string;
   service: string;
   interval_seconds: number;
+  bucket_seconds: number;
   timezone: string;
   start: string;
   end: string;
   until: string;
   live: boolean;
-  points: Point[];
-  expected: ExpectedPoint[];
+  loading: boolean;
+  newest: Point | null;
+  buckets: Buckets;
 }
 
 export interface AnomalyInfo {
@@ -211,13 +217,21 @@ export interface Health {
   remedies: string[];
 }
 
-/** A series as the page draws it: with the instant that was asked for, where it lies around one, and whether newer readings lack. */
-export interface Shown extends Series {
-  at: string | null;
-  stale: boolean;
+/** A part of time that does not move on. */
+export interface Span {
+  from: string;
+  to: string;
 }
 
-/** Seconds, value, low, high, expected, anomalous value. */
+/** A series as the page draws it: whether it is of a span, whether newer readings lack, and by how many milliseconds its window has
+ * moved on since its first bucket did. */
+export interface Shown extends Series {
+  fixed: boolean;
+  stale: boolean;
+  late: number;
+}
+
+/** Seconds, value, low, high, expected, anomalous value, lowest, highest. */
 export type Columns = (number | null)[][];
 
 /** What the page uses of uPlot, which is vendored without types. */
@@ -228,6 +242,9 @@ export interface Plot {
   destroy(): void;
   setData(data: Columns): void;
   setSize(size: { width: number; height: number }): void;
+  select: { left: number; width: number };
+  setSelect(select: { left: number; top: number; width: number; height: number }, fire: boolean): void;
+  posToVal(position: number, scale: string): number;
   valToPos(value: number, scale: string, canvas: boolean): number;
 }
 

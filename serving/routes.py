@@ -1,6 +1,5 @@
 """The HTTP API."""
 
-import datetime as dt
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,17 +8,15 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse, ServerSentEvent
-from pydantic import AwareDatetime
 
 from contracts import exclusions
 from contracts.exclusions import Statement
 from contracts.feeds import Feed
 from serving import data_docs, health_models, models, series, streams
-from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, Limit, declared_feed, known_service
+from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, Limit, declared, known_service
 from serving.events import Event
 from serving.incidents import Incident
 from serving.memory import Anomaly, Reading
-from serving.problems import ProblemError
 from serving.state import State
 
 router = APIRouter()
@@ -42,7 +39,7 @@ def services(feed: DeclaredFeed, state: CurrentState) -> list[models.ServiceInfo
     in_baseline = state.tables.services(feed)
     newest = state.memory.services(feed.name)
     found = []
-    for name in sorted(newest.keys() | in_baseline):
+    for name in sorted(state.services(feed)):
         reading = newest.get(name)
         found.append(
             models.ServiceInfo(
@@ -56,37 +53,6 @@ def services(feed: DeclaredFeed, state: CurrentState) -> list[models.ServiceInfo
             )
         )
     return found
-
-
-@router.get(
-    "/api/feeds/{feed}/services/{service:path}/series",
-    tags=["feeds"],
-    summary="Readings of one service beside what was expected, and what is expected next",
-    responses=REFUSED,
-)
-def one_series(
-    feed: DeclaredFeed,
-    service: str,
-    state: CurrentState,
-    minutes: Annotated[int, Query(ge=1, le=43_200, description="Length of the window, minutes.")] = 60,
-    at: Annotated[
-        AwareDatetime | None,
-        Query(
-            ge=series.FIRST,
-            le=series.LAST,
-            description="An instant, 1900 to 2199, that the window lies around, with its offset; left out: the window ends now.",
-        ),
-    ] = None,
-) -> models.Series:
-    known_service(state, feed, service)
-    longest = state.settings.readings_per_service * feed.interval_seconds // 60
-    if minutes > longest:
-        detail = f"minutes is {minutes}; at {feed.interval_seconds} s a reading, serving holds {longest} minutes."
-        raise ProblemError(422, "window-too-long", "The window is too long", detail, f"Ask for at most {longest} minutes.")
-    shown = series.window(feed, state.memory.newest_at(feed.name), state.now(), minutes, at and at.astimezone(dt.UTC))
-    readings = state.memory.readings(feed.name, service, int(shown.start.timestamp() * 1000))
-    archived = state.tables.readings(feed, service, shown.start, shown.end) if at else {}
-    return series.series(feed, service, shown, readings, archived, lambda day: state.tables.arrays(feed, service, day))
 
 
 @router.get("/api/feeds/{feed}/anomalies", tags=["feeds"], summary="Latest anomalies, newest first", responses=REFUSED)
@@ -142,8 +108,8 @@ def listened_to(
         str | None, Query(description="Scored readings of this service only; of every service if left out.")
     ] = None,
 ) -> tuple[Feed, str | None]:
-    declared = declared_feed(feed, state)
-    return declared, None if service is None else known_service(state, declared, service)
+    known = declared(feed, state)
+    return known, None if service is None else known_service(state, known, service)
 
 
 @router.get(

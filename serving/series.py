@@ -1,17 +1,24 @@
-"""The chart's data: readings of a window, and what the baseline expects of the intervals that have none yet."""
+"""The chart's data: one service's readings in a window, from history and memory, beside what is expected, in buckets."""
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+import math
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from contracts.feeds import Feed
+from serving import models
 from serving.band import band
+from serving.buckets import buckets, grid
+from serving.expectation import ArraysOfDay, Expectation, expectation
+from serving.history import Archived
 from serving.memory import Reading
-from serving.models import ExpectedPoint, Point, Series
-from serving.tables import Arrays
+from serving.merged import Readings, judged, merged
+from serving.scored import Scored
 
 FIRST, LAST = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC)  # of the instants that can be shown
-ArraysOfDay = Callable[[int], Arrays | None]  # day type to the service's baseline
+LONGEST_AHEAD = dt.timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -24,86 +31,80 @@ class Window:
     live: bool
 
 
-def window(feed: Feed, newest: int | None, now: dt.datetime, minutes: int, at: dt.datetime | None = None) -> Window:
-    """The window that ends now, a quarter of it lying ahead; or the one around `at`, three quarters before it.
+def window(feed: Feed, newest: int | None, now: dt.datetime, minutes: int) -> Window:
+    """The window that ends now, in the interval that is going on. A quarter of its length lies ahead, at most a day.
 
-    Without `at`, a feed that lies in the past (a replay) is shown where it is.
+    A feed that lies in the past (a replay) is shown where it is.
     """
     span = dt.timedelta(minutes=minutes)
-    ahead = max(span / 4, dt.timedelta(seconds=2 * feed.interval_seconds))
-    if at is not None:
-        return Window(at - span * 3 / 4, at + ahead, at + ahead, live=False)
+    ahead = max(min(span / 4, LONGEST_AHEAD), dt.timedelta(seconds=2 * feed.interval_seconds))
     live = newest is None or instant(newest) >= now - span
-    end = now if live else instant(newest)
+    going_on = dt.datetime.fromtimestamp(now.timestamp() // feed.interval_seconds * feed.interval_seconds, dt.UTC)
+    end = going_on if live else instant(newest)
     return Window(end - span, end, end + ahead, live)
 
 
 def series(
-    feed: Feed, service: str, shown: Window, readings: list[Reading], archived: dict[int, int], arrays: ArraysOfDay
-) -> Series:
-    """Everything the chart of one service shows. `archived`: value by epoch milliseconds of what history holds of the window."""
-    start, end, until = shown.start, shown.end, shown.until
-    interval = 1000 * feed.interval_seconds
-    judged = {each.at: point(feed, each) for each in readings if start <= instant(each.at) <= end}
-    wanted = dict(expected(feed, arrays, start, until))
-    others = {at: unjudged(at, value, wanted.get(at // interval)) for at, value in archived.items() if at not in judged}
-    points = [each for _, each in sorted((judged | others).items())]
-    read = {at // interval for at in judged.keys() | others.keys()}
-    return Series(
-        feed=feed.name,
-        service=service,
-        interval_seconds=feed.interval_seconds,
-        timezone=feed.timezone,
-        start=start,
-        end=end,
-        until=until,
-        live=shown.live,
-        points=points,
-        expected=[each for number, each in wanted.items() if number not in read],
-    )
+    feed: Feed,
+    service: str,
+    shown: Window,
+    width: int,
+    archived: Archived,
+    live: Scored,
+    arrays: ArraysOfDay,
+    version: int | None,
+) -> dict[str, Any]:
+    """The fields of models.Series; arrays of NumPy where it has lists.
+
+    archived, live: what history and memory hold of the window. version: of the baseline in force, which `arrays` is.
+    """
+    cut = grid(feed, shown.start.timestamp(), shown.until.timestamp(), width)
+    beside = expectation(feed, arrays, cut.first_interval, cut.intervals)
+    once = merged(archived, live).between(1000 * cut.start, round(1000 * shown.end.timestamp()))
+    place = cut.place(once.at)
+    readings = judged(once, feed.rule, Expectation(*(column[place] for column in beside)), version)
+    return {
+        "feed": feed.name,
+        "service": service,
+        "interval_seconds": feed.interval_seconds,
+        "bucket_seconds": cut.seconds,
+        "timezone": feed.timezone,
+        "start": dt.datetime.fromtimestamp(cut.start, dt.UTC),
+        "end": shown.end,
+        "until": shown.until,
+        "live": shown.live,
+        "newest": _newest(feed, readings),
+        "buckets": buckets(cut, feed.rule, readings, place, beside),
+    }
 
 
-def point(feed: Feed, reading: Reading) -> Point:
-    low, high = band(feed.rule, reading.expected, reading.spread) or (None, None)
-    return Point(
+def _newest(feed: Feed, readings: Readings) -> dict[str, Any] | None:
+    if not len(readings.at):
+        return None
+    at, value, expected, spread, pct, anomalous, version = (column[-1].item() for column in readings)
+    return point(feed, Reading(at, value, known(expected), known(spread), known(pct), anomalous, version)).model_dump()
+
+
+def point(feed: Feed, reading: Reading) -> models.Point:
+    low, high = band(feed.rule, _double(reading.expected), _double(reading.spread))
+    return models.Point(
         at=instant(reading.at),
         value=reading.value,
         expected=reading.expected,
-        low=low,
-        high=high,
+        low=known(low),
+        high=known(high),
         pct=reading.pct,
         anomalous=reading.anomalous,
         baseline_version=reading.baseline_version,
     )
 
 
-def unjudged(at: int, value: int, wanted: ExpectedPoint | None) -> Point:
-    """A reading that memory no longer holds, beside what the baseline in force expects of its interval."""
-    beside = {name: getattr(wanted, name, None) for name in ("expected", "low", "high")}
-    return Point(at=instant(at), value=value, **beside, pct=None, anomalous=None, baseline_version=None)
+def known(number: float | np.ndarray) -> float | None:
+    return None if math.isnan(number) else float(number)
 
 
-def expected(feed: Feed, arrays: ArraysOfDay, start: dt.datetime, until: dt.datetime) -> Iterator[tuple[int, ExpectedPoint]]:
-    """What is expected of each interval that begins in [start, until], with its number since the epoch. No baseline: left out."""
-    days: dict[dt.date, Arrays | None] = {}
-    for number in range(-(-int(start.timestamp()) // feed.interval_seconds), int(until.timestamp()) // feed.interval_seconds + 1):
-        at = dt.datetime.fromtimestamp(number * feed.interval_seconds, dt.UTC)
-        local = at.astimezone(feed.zone)
-        if local.date() not in days:
-            days[local.date()] = arrays(feed.day_type(local.date()))
-        slot = (local.hour * 3600 + local.minute * 60 + local.second) // feed.interval_seconds
-        here, spread = _cell(days[local.date()], slot, feed.slots)
-        if here is not None:
-            low, high = band(feed.rule, here, spread) or (None, None)
-            yield number, ExpectedPoint(at=at, expected=here, low=low, high=high)
-
-
-def _cell(arrays: Arrays | None, slot: int, slots: int) -> tuple[float | None, float | None]:
-    """What is expected of a slot, and the spread of the window of neighbouring slots that it lies in."""
-    if arrays is None or slot >= len(arrays.last4avg) or arrays.last4avg[slot] is None:
-        return None, None
-    spread = arrays.spread[slot * len(arrays.spread) // slots] if arrays.spread else None
-    return arrays.last4avg[slot] * arrays.growth, spread
+def _double(number: float | None) -> float:
+    return math.nan if number is None else number
 
 
 def instant(milliseconds: int) -> dt.datetime:

@@ -4,14 +4,17 @@ import datetime as dt
 from dataclasses import dataclass
 
 from contracts.feeds import Feed
+from serving.backlog import Backlog
 from serving.baseline_services import BaselineServices
 from serving.declared_feeds import DeclaredFeeds
 from serving.decoder import Decoder
 from serving.events import Events
+from serving.history import History
 from serving.incidents import Incidents
 from serving.intake import Intake
 from serving.live_consumer import LiveConsumer
 from serving.memory import Memory
+from serving.series_answers import SeriesAnswers
 from serving.settings import Settings
 from serving.tables import Tables
 
@@ -25,6 +28,9 @@ class State:
     events: Events
     live: LiveConsumer
     tables: Tables
+    history: History
+    backlog: Backlog
+    answers: SeriesAnswers
     baseline_services: BaselineServices
 
     @classmethod
@@ -35,11 +41,15 @@ class State:
         incidents = Incidents(settings.incidents_per_feed)
         events = Events(settings.client_queue)
         kafka = settings.access.client_options(settings.kafka)
-        intake = Intake(memory, incidents, Decoder(settings.registry))
-        live = LiveConsumer(kafka, declared.look, intake, events, settings.lookback_seconds)
+        live_intake, intake = (Intake(memory, incidents, Decoder(settings.registry)) for _ in range(2))  # one for each thread
+        live = LiveConsumer(kafka, declared.look, live_intake, events, settings.lookback_seconds)
         tables = Tables(settings.lake)
+        history = History(settings.lake, tables)
+        backlog = Backlog(kafka, lambda: declared.feeds, history, intake)
         baseline_services = BaselineServices(lambda: declared.feeds, tables, memory)
-        return cls(settings, declared, memory, incidents, events, live, tables, baseline_services)
+        return cls(
+            settings, declared, memory, incidents, events, live, tables, history, backlog, SeriesAnswers(), baseline_services
+        )
 
     @property
     def feeds(self) -> dict[str, Feed]:
@@ -47,8 +57,17 @@ class State:
         return self.declared.feeds
 
     def services(self, feed: Feed) -> set[str]:
-        """Services known from live readings or from the baseline in force."""
-        return self.memory.services(feed.name).keys() | self.tables.services(feed)
+        """Services known from live readings, from the newest dates of history or from the baseline in force."""
+        return self.memory.services(feed.name).keys() | self.history.services(feed) | self.tables.services(feed)
+
+    def knows(self, feed: Feed, service: str) -> bool:
+        """Whether `services` has it."""
+        in_tables = service in self.tables.services(feed) or service in self.history.services(feed)
+        return in_tables or self.memory.knows(feed.name, service)
+
+    def newest_at(self, feed: Feed) -> int | None:
+        """Time of the newest reading of any service, live or archived, epoch milliseconds."""
+        return max(filter(None, (self.memory.newest_at(feed.name), self.history.newest_at(feed))), default=None)
 
     def now(self) -> dt.datetime:
         return dt.datetime.now(dt.UTC)

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
@@ -18,7 +19,7 @@ from contracts.baseline_log import BaselineLog, Entry, baseline_log
 from contracts.exclusions import Statement
 from contracts.feeds import Feed
 
-CACHED_ARRAYS = 256  # (service, day type) pairs: 8,640 slots cost 280 kB
+CACHED_ARRAYS = 256  # (service, day type) pairs: 8,640 slots cost 70 kB
 HELD_GATE_RESULTS = 500
 FRESH_SECONDS = 1.0  # a promotion shows within this
 
@@ -27,10 +28,10 @@ Version = tuple[str, int]  # a table deleted and created again counts its versio
 
 @dataclass(frozen=True)
 class Arrays:
-    """A service's baseline for one day type; None where there is none. What is expected of a slot is last4avg[slot] * growth."""
+    """A service's baseline for one day type; NaN where there is none. What is expected of a slot is last4avg[slot] * growth."""
 
-    last4avg: list[float | None]  # by slot
-    spread: list[float | None]  # by window of neighbouring slots: index slot * len(spread) // slots
+    last4avg: np.ndarray  # doubles by slot
+    spread: np.ndarray  # doubles by window of neighbouring slots: index slot * len(spread) // slots
     growth: float
 
 
@@ -44,8 +45,8 @@ class GateResult:
 
 
 class Tables:
-    """Reads `baseline/<feed>`, `history/<feed>`, `exclusions/<feed>` and `gate_results` of the lake. Safe to call from several
-    threads."""
+    """Reads `baseline/<feed>`, `exclusions/<feed>` and `gate_results` of the lake, and opens its other tables. Safe to call from
+    several threads."""
 
     def __init__(self, lake: str):
         self._lake = lake
@@ -79,14 +80,14 @@ class Tables:
     def services(self, feed: Feed) -> frozenset[str]:
         """Services that the baseline in force knows."""
         table = self._baseline(feed)
-        return frozenset() if table is None else self._of_version(("services", feed.name), table, lambda: _read_services(table))
+        return frozenset() if table is None else self.of_version(("services", feed.name), table, lambda: _read_services(table))
 
     def arrays(self, feed: Feed, service: str, day_type: int) -> Arrays | None:
         """The baseline in force of one service and day type; None: none."""
         table = self._baseline(feed)
         if table is None:
             return None
-        key = (feed.name, _version(table), service, day_type)
+        key = (feed.name, version_of(table), service, day_type)
         with self._lock:
             if key in self._arrays:
                 self._arrays.move_to_end(key)
@@ -98,18 +99,6 @@ class Tables:
                 self._arrays.popitem(last=False)
         return arrays
 
-    def readings(self, feed: Feed, service: str, start: dt.datetime, end: dt.datetime) -> dict[int, int]:
-        """What history holds of a service from start to end: value by epoch milliseconds, in order of time."""
-        table = self._open(f"history/{feed.table}")
-        if table is None:
-            return {}
-        days = [each.astimezone(feed.zone).date() for each in (start, end)]
-        within = (ds.field("Date") >= days[0]) & (ds.field("Date") <= days[1])  # other dates' files are not opened
-        within &= (ds.field("ServiceName") == service) & (ds.field("Timestamp") >= start) & (ds.field("Timestamp") <= end)
-        rows = table.to_pyarrow_dataset().to_table(columns=["Timestamp", "Value"], filter=within).sort_by("Timestamp")
-        times = rows.column("Timestamp").cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()
-        return dict(zip(times, rows.column("Value").to_pylist(), strict=True))
-
     def statements(self, feed: Feed) -> list[Statement]:
         """What people said of incidents and readings, and is in force, oldest first. Nothing while that can't be read (see
         `unreadable`): incidents are to be seen nevertheless."""
@@ -119,15 +108,15 @@ class Tables:
             return []
 
     def _statements(self, feed: Feed) -> list[Statement]:
-        table = self._open(f"exclusions/{feed.table}")
-        return [] if table is None else self._of_version(("statements", feed.name), table, lambda: _read_statements(table))
+        table = self.open(f"exclusions/{feed.table}")
+        return [] if table is None else self.of_version(("statements", feed.name), table, lambda: _read_statements(table))
 
     def gate_results(self, feed: Feed, limit: int) -> list[GateResult]:
         """Newest first."""
-        table = self._open("gate_results")
+        table = self.open("gate_results")
         if table is None:
             return []
-        newest = self._of_version(("gate results", feed.name), table, lambda: _read_gate_results(table, feed))
+        newest = self.of_version(("gate results", feed.name), table, lambda: _read_gate_results(table, feed))
         return [
             GateResult(row["RunId"], row["CandidateVersion"], _utc(row["CheckedAt"]), row["Success"], json.loads(row["Results"]))
             for row in newest.slice(0, limit).to_pylist()
@@ -150,12 +139,12 @@ class Tables:
 
     def _candidates(self, feed: Feed) -> dict[int, dt.date | None]:
         """The date that each version of the feed's candidate is as of."""
-        table = self._open(f"baseline_candidate/{feed.table}")
-        return {} if table is None else self._of_version(("candidates", feed.name), table, lambda: _read_candidates(table))
+        table = self.open(f"baseline_candidate/{feed.table}")
+        return {} if table is None else self.of_version(("candidates", feed.name), table, lambda: _read_candidates(table))
 
-    def _of_version(self, what: tuple[str, str], table: DeltaTable, read: Callable[[], object]):
+    def of_version(self, what: tuple[str, str], table: DeltaTable, read: Callable[[], object]):
         """What `read` finds in this version of the table, read once for each version."""
-        version = _version(table)
+        version = version_of(table)
         with self._lock:
             held = self._held.get(what)
         if held is None or held[0] != version:
@@ -168,27 +157,33 @@ class Tables:
         table = self._baseline(feed)
         if table is None:
             return BaselineLog()
-        return self._of_version(("log", feed.name), table, lambda: baseline_log(table.history()))
+        return self.of_version(("log", feed.name), table, lambda: baseline_log(table.history()))
 
     def _baseline(self, feed: Feed) -> DeltaTable | None:
-        return self._open(f"baseline/{feed.table}")
+        return self.open(f"baseline/{feed.table}")
 
-    def _open(self, name: str) -> DeltaTable | None:
+    def open(self, name: str) -> DeltaTable | None:
         """The table as of at most FRESH_SECONDS ago."""
         with self._lock:
             opened, table = self._opened.get(name, (float("-inf"), None))
-        if time.monotonic() - opened < FRESH_SECONDS:
-            return table
+            if time.monotonic() - opened < FRESH_SECONDS:
+                return table
+            if name in self._opened:  # others need not open it, too
+                self._opened[name] = (time.monotonic(), table)
         try:
             table = DeltaTable(f"{self._lake}/{name}")
         except TableNotFoundError:
             table = None
+        except Exception:
+            with self._lock:
+                self._opened.pop(name, None)  # the next one finds out anew, too
+            raise
         with self._lock:
             self._opened[name] = (time.monotonic(), table)
         return table
 
 
-def _version(table: DeltaTable) -> Version:
+def version_of(table: DeltaTable) -> Version:
     return str(table.metadata().id), table.version()
 
 
@@ -197,7 +192,8 @@ def _read_arrays(table: DeltaTable, service: str, day_type: int) -> Arrays | Non
     rows = table.to_pyarrow_dataset().to_table(columns=["Last4Avg", "Spread", "Growth"], filter=here).to_pylist()
     if not rows or rows[0]["Growth"] is None:
         return None
-    return Arrays(rows[0]["Last4Avg"] or [], rows[0]["Spread"] or [], rows[0]["Growth"])
+    last4avg, spread = (np.array(rows[0][name] or [], float) for name in ("Last4Avg", "Spread"))
+    return Arrays(last4avg, spread, rows[0]["Growth"])
 
 
 def _read_services(table: DeltaTable) -> frozenset[str]:

@@ -13,13 +13,13 @@ MAY_IMPORT = {
     "supervision": {"contracts"},
     "jobs": {"contracts", "supervision"},
     "dags": {"contracts", "supervision"},
-    "serving": {"contracts", "supervision"},
+    "serving": {"contracts", "supervision", "jobs"},
     "sources": {"contracts"},
     "stack": {"contracts", "sources", "supervision", "jobs"},
 }
 # Of jobs/, other rooms may use formulas that need no Spark alone.
 DETECTOR = "jobs.transforms.detector"
-OF_JOBS = (DETECTOR, "jobs.transforms.incident_walk", "jobs.transforms.public_holidays")
+OF_JOBS = (DETECTOR, "jobs.transforms.incident_walk", "jobs.transforms.public_holidays", "jobs.transforms.rule")
 WITHOUT = {
     "contracts": {"pyspark", "airflow"},
     "supervision": {"pyspark", "airflow"},

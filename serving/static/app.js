@@ -8,40 +8,28 @@ import { incidents, withIncident } from "./incidents.js";
 import { insert, slide } from "./live_series.js";
 import { failing, get, onlyLoad, run } from "./loads.js";
 import * as panels from "./panels.js";
+import { around, byKey, inWords, ranges, span, spanOf, usual } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
 import { Stream } from "./stream.js";
 
-/** @import { AnomalyInfo, FeedInfo, Health, IncidentInfo, ScoredPoint, ServiceInfo, Shown, StreamInfo } from "../page.d.ts" */
+/** @import { AnomalyInfo, FeedInfo, Health, IncidentInfo, ScoredPoint, ServiceInfo, Shown, Span, StreamInfo } from "../page.d.ts" */
 
-const WINDOWS = [90, 360, 1440]; // in intervals: 15 minutes, 1 hour, 4 hours at ten seconds
 const STATE_SECONDS = 5;
 const SHOWN_ANOMALIES = 100;
 const SHOWN_INCIDENTS = 50;
 const SHOWN_GATE_RESULTS = 10;
 
-const chart = new Chart(byId("chart"));
+const chart = new Chart(byId("chart"), (from, to) => take({ span: span(from, to, now.feed.interval_seconds) }), () => take({ span: null }));
 /**
  * What is chosen and what is shown; `start` chooses a feed before anything else reads it.
- * @type {{ feeds: FeedInfo[], feed: FeedInfo, services: string[], service: string | null, minutes: number | null, at: string | null,
+ * @type {{ feeds: FeedInfo[], feed: FeedInfo, services: string[], service: string | null, minutes: number, span: Span | null,
  *   series: Shown | null, loadedAt: number, anomalies: AnomalyInfo[], incidents: IncidentInfo[], streams: StreamInfo[], stateAt: number, health: Health | null }}
  */
-const now = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, minutes: null, at: null, series: null, loadedAt: Number.NaN, anomalies: [], incidents: [], streams: [], stateAt: Number.NaN, health: null };
+const now = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, minutes: 0, span: null, series: null, loadedAt: Number.NaN, anomalies: [], incidents: [], streams: [], stateAt: Number.NaN, health: null };
 const stream = new Stream({ scored: takePoint, anomaly: takeAnomaly, incident: takeIncident, resync: () => run("readings", reload) }, () => run("readings", reload));
 let loading = new AbortController(); // ends the requests of a choice that was left
 
 const path = (rest = "") => `/api/feeds/${encodeURIComponent(now.feed.name)}${rest}`;
-
-/** @param {FeedInfo} feed */
-function windows(feed) {
-  return WINDOWS.map((intervals) => Math.round((intervals * feed.interval_seconds) / 60));
-}
-
-/** @param {number} minutes */
-function inWords(minutes) {
-  if (minutes < 60) return `${minutes} minutes`;
-  if (minutes < 2880) return `${minutes / 60} hour${minutes === 60 ? "" : "s"}`;
-  return `${Math.round((minutes / 1440) * 10) / 10} days`;
-}
 
 /** Takes the choice from the URL, shows it, and follows it. */
 async function start() {
@@ -49,26 +37,26 @@ async function start() {
   const parameters = new URLSearchParams(location.search);
   const busiest = [...now.feeds].sort((a, b) => (b.newest_at ?? "").localeCompare(a.newest_at ?? "") || b.services - a.services)[0];
   const feed = now.feeds.find((each) => each.name === parameters.get("feed")) ?? busiest;
-  const at = Date.parse(parameters.get("at") ?? "") ? parameters.get("at") : null;
-  await choose({ feed, service: parameters.get("service"), minutes: Number(parameters.get("minutes")), at }, "replace");
+  const part = spanOf(parameters.get("from"), parameters.get("to"));
+  await choose({ feed, service: parameters.get("service"), minutes: Number(parameters.get("minutes")), span: part }, "replace");
 }
 
 /**
  * Changes the choice, the URL (push or replace) and everything that follows from it.
- * @param {{ feed?: FeedInfo, service?: string | null, minutes?: number | null, at?: string | null }} choice
+ * @param {{ feed?: FeedInfo, service?: string | null, minutes?: number | null, span?: Span | null }} choice
  */
-async function choose({ feed = now.feed, service = now.service, minutes = now.minutes, at = now.at }, url = "push") {
+async function choose({ feed = now.feed, service = now.service, minutes = now.minutes, span = now.span }, url = "push") {
   loading.abort();
   loading = new AbortController();
   onlyLoad("choice");
   stream.end();
   now.feed = feed;
-  now.at = at;
-  now.minutes = minutes !== null && windows(feed).includes(minutes) ? minutes : windows(feed)[1];
+  now.span = span;
+  now.minutes = minutes !== null && ranges(feed).includes(minutes) ? minutes : usual(feed);
   const [services, list] = await Promise.all([get(path("/services"), loading.signal), loadFlagged()]);
   now.services = services.map((/** @type {ServiceInfo} */ each) => each.name);
   now.service = service !== null && now.services.includes(service) ? service : (list[0]?.service ?? now.services[0] ?? null);
-  const query = new URLSearchParams({ feed: feed.name, ...(now.service !== null && { service: now.service }), minutes: String(now.minutes), ...(at && { at }) });
+  const query = new URLSearchParams({ feed: feed.name, ...(now.service !== null && { service: now.service }), minutes: String(now.minutes), ...span });
   if (location.search !== `?${query}`) history[url === "push" ? "pushState" : "replaceState"](null, "", `?${query}`);
   selectors();
   drawFlagged();
@@ -82,7 +70,7 @@ function selectors() {
   byId("feed").replaceChildren(...options(now.feeds.map((each) => [each.name, each.name])));
   byId("service").replaceChildren(...options(now.services.length ? now.services.map((each) => [each, each]) : [["", "none yet"]]));
   selectById("service").disabled = !now.services.length;
-  byId("window").replaceChildren(...options(windows(now.feed).map((each) => [each, inWords(each)])));
+  byId("window").replaceChildren(...options(ranges(now.feed).map((each) => [each, inWords(each)])));
   selectById("feed").value = now.feed.name;
   selectById("service").value = now.service ?? "";
   selectById("window").value = String(now.minutes);
@@ -94,20 +82,22 @@ async function loadSeries(redraw) {
   document.title = `${now.service ?? now.feed.name} · Sundial`;
   byId("chart-note").textContent = `${now.feed.description}. ${panels.ruleInWords(now.feed.rule)}.`;
   byId("key").hidden = now.service === null;
-  panels.instant(now.at, now.feed);
+  panels.span(now.span, now.feed);
   if (now.service === null) {
     chart.show(null);
     byId("figures").replaceChildren();
     empty(byId("chart-empty"), `No reading and no baseline of ${now.feed.name} yet. Start its stream and send it readings:`, `sundial replay FILE --feed ${now.feed.name}`);
     return;
   }
-  const query = new URLSearchParams({ minutes: String(now.minutes), ...(now.at && { at: now.at }) });
+  const query = new URLSearchParams({ ...(now.span ?? { minutes: String(now.minutes) }), width: String(chart.width) });
   /** @type {Shown} */
-  const series = { ...(await get(path(`/services/${encodeURIComponent(now.service)}/series?${query}`), loading.signal)), at: now.at, stale: false };
+  const series = { ...(await get(path(`/services/${encodeURIComponent(now.service)}/series?${query}`), loading.signal)), fixed: now.span !== null, stale: false, late: 0 };
   now.series = series;
   now.loadedAt = serverNow();
-  const nothing = !series.points.length && !series.expected.length;
-  empty(byId("chart-empty"), nothing ? "No reading in this window, and no baseline that expects one. Choose a longer window, or send readings:" : null, nothing ? `sundial replay FILE --feed ${now.feed.name}` : null);
+  const nothing = series.newest === null && series.buckets.expected.every((each) => each === null);
+  empty(byId("chart-empty"), nothing ? series.loading ? "No reading was found yet. Serving still reads what Kafka holds." : "No reading in this window, and no baseline that expects one. Choose a longer window, or send readings:" : null, nothing && !series.loading ? `sundial replay FILE --feed ${now.feed.name}` : null);
+  byId("loading").hidden = !series.loading;
+  byId("key-range").hidden = series.bucket_seconds === series.interval_seconds;
   if (redraw || !chart.plot) chart.show(nothing ? null : series);
   else chart.update(series);
   panels.figures(series);
@@ -168,7 +158,7 @@ async function loadFlagged() {
 }
 
 /** @type {(service: string, at: string) => void} Chooses the service, around that instant if the chart does not show it already. */
-const lookAt = (service, at) => take({ service, at: shown(at) ? now.at : at });
+const lookAt = (service, at) => take({ service, span: shown(at) ? now.span : around(at, now.minutes) });
 const drawAnomalies = () => panels.anomalies(now.anomalies, now.feed, now.service, ({ service, at }) => lookAt(service, at));
 const drawIncidents = () => incidents(now.incidents, now.feed, now.service, ({ service, start }) => lookAt(service, start));
 
@@ -182,7 +172,7 @@ const shown = (at) => now.series !== null && Date.parse(now.series.start) <= Dat
 
 /** @param {ScoredPoint} point */
 function takePoint(point) {
-  if (!now.series || now.at || point.service !== now.service) return;
+  if (!now.series || now.span || point.service !== now.service) return;
   insert(now.series, point);
   soon("series", () => {
     if (!now.series) return; // another choice was made
@@ -231,13 +221,18 @@ async function reload() {
 const take = (choice) => void run("choice", () => choose(choice));
 
 byId("choice").addEventListener("submit", (event) => event.preventDefault());
-selectById("feed").addEventListener("change", () => take({ feed: now.feeds.find((each) => each.name === selectById("feed").value), service: null, minutes: null, at: null }));
+selectById("feed").addEventListener("change", () => take({ feed: now.feeds.find((each) => each.name === selectById("feed").value), service: null, minutes: null, span: null }));
 selectById("service").addEventListener("change", () => take({ service: selectById("service").value }));
-selectById("window").addEventListener("change", () => take({ minutes: Number(selectById("window").value) }));
-byId("to-now").addEventListener("click", () => take({ at: null }));
+selectById("window").addEventListener("change", () => take({ minutes: Number(selectById("window").value), span: null }));
+byId("to-now").addEventListener("click", () => take({ span: null }));
+byId("chart").addEventListener("keydown", ({ key }) => {
+  const wanted = now.series && byKey(key, now.series);
+  if (wanted) take({ span: wanted === "now" ? null : wanted });
+});
 addEventListener("popstate", () => run("choice", start));
 setInterval(showFreshness, 1000);
 setInterval(() => !document.hidden && now.feed && run("state", loadState), STATE_SECONDS * 1000);
+setInterval(() => !document.hidden && now.series?.loading && run("series", () => loadSeries(false)), STATE_SECONDS * 1000);
 setInterval(() => !document.hidden && now.service !== null && run("series", () => loadSeries(false)), 30_000);
 
 /** What was left alone while nobody looked or no network was there. */

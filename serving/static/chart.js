@@ -5,39 +5,50 @@ import { clock, count } from "./dom.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/** @import { Columns, Plot, Series, Shown } from "../page.d.ts" */
+/** @import { Buckets, Columns, Plot, Series, Shown } from "../page.d.ts" */
 
 /**
- * Points and expected intervals of a series as uPlot's columns: seconds, value, low, high, expected, anomalous value.
+ * A series as uPlot's columns: seconds, value, low, high, expected, anomalous value, lowest, highest.
  * @param {Series} series
+ * @returns {Columns}
  */
-export function columns(series) {
-  const rows = [...series.points, ...series.expected].map((each) => ({ ...each, x: Date.parse(each.at) / 1000 }));
-  rows.sort((a, b) => a.x - b.x);
-  /** @type {Columns} */
-  const data = [[], [], [], [], [], []];
-  let before = /** @type {number | null} */ (null);
-  for (const row of rows) {
-    if (before !== null && row.x - before > 1.5 * series.interval_seconds) push(data, before + series.interval_seconds, {});
-    push(data, row.x, row);
-    before = row.x;
-  }
-  return data;
+export function columns({ start, bucket_seconds: length, buckets }) {
+  const first = Date.parse(start) / 1000;
+  const seconds = buckets.count.map((_, index) => first + index * length);
+  const anomalous = buckets.count.map((_, index) => farthest(buckets, index));
+  return [seconds, buckets.mean, buckets.low, buckets.high, buckets.expected, anomalous, buckets.min, buckets.max];
 }
 
 /**
- * @param {Columns} data
- * @param {number} x
- * @param {{ value?: number | null, low?: number | null, high?: number | null, expected?: number | null, anomalous?: boolean | null }} row
+ * The reading of a bucket that is farthest from what is expected, if there is an anomaly in it.
+ * @param {Buckets} buckets
+ * @param {number} index
  */
-function push(data, x, { value = null, low = null, high = null, expected = null, anomalous = false }) {
-  [x, value, low, high, expected, anomalous ? value : null].forEach((cell, column) => data[column].push(cell));
+function farthest({ anomalies, expected, min, max }, index) {
+  const [low, high, normal] = [min[index], max[index], expected[index]];
+  if (!anomalies[index] || low === null || high === null) return null;
+  return normal !== null && normal - low > high - normal ? low : high;
+}
+
+/**
+ * Indexes of readings that no line reaches, as there is none beside them.
+ * @type {(plot: Plot, column: number, show: boolean) => number[] | null}
+ */
+function alone(plot, column, show) {
+  const values = plot.data[column];
+  return show ? null : values.flatMap((value, index) => (value !== null && (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null ? [index] : []));
 }
 
 export class Chart {
-  /** @param {HTMLElement} element */
-  constructor(element) {
+  /**
+   * @param {HTMLElement} element
+   * @param {(from: number, to: number) => void} zoom called with epoch milliseconds, when a part is dragged over
+   * @param {() => void} reset called at a double click
+   */
+  constructor(element, zoom, reset) {
     this.element = element;
+    this.zoom = zoom;
+    this.reset = reset;
     this.series = /** @type {Shown | null} */ (null);
     this.plot = /** @type {Plot | null} */ (null);
     dark.addEventListener("change", () => this.show(this.series));
@@ -64,9 +75,23 @@ export class Chart {
     this.plot?.setData(columns(series));
   }
 
+  /** @param {Plot} plot of which a part was dragged over */
+  dragged(plot) {
+    const { left, width } = plot.select;
+    if (width <= 0) return;
+    const [from, to] = [left, left + width].map((position) => 1000 * plot.posToVal(position, "x"));
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.zoom(from, to);
+  }
+
   /** What is drawn, as columns. */
   get data() {
     return this.plot?.data ?? [];
+  }
+
+  /** In pixels, as serving takes it. */
+  get width() {
+    return Math.min(4000, Math.max(10, this.element.clientWidth));
   }
 
   size() {
@@ -87,7 +112,7 @@ export class Chart {
       ...this.size(),
       tzDate: (/** @type {number} */ seconds) => uPlot.tzDate(new Date(seconds * 1000), series.timezone),
       padding: [12, 12, 0, 0],
-      cursor: { points: { size: 7 }, drag: { x: false, y: false } },
+      cursor: { points: { size: 7 }, drag: { x: true, y: false, setScale: false, dist: 8 }, bind: { dblclick: () => () => this.reset() } },
       scales: {
         x: { range: () => [Date.parse(shown().start) / 1000, Date.parse(shown().until) / 1000] },
         y: { range: (/** @type {Plot} */ _plot, /** @type {number | null} */ low, /** @type {number | null} */ high) => span(low, high) },
@@ -98,9 +123,9 @@ export class Chart {
       ],
       series: [
         { label: "Time", value: (/** @type {Plot} */ _plot, /** @type {number | null} */ seconds) => (seconds == null ? "–" : `${full(seconds * 1000)} · ${clock("UTC").time(seconds * 1000)} UTC`) },
-        { label: "Value", stroke: colour("value"), width: 2, points: { show: false }, value: number },
+        { label: "Value", stroke: colour("value"), width: 2, points: { show: false, filter: alone, size: 4, fill: colour("value") }, value: number },
         { label: "Low", stroke: "transparent", points: { show: false }, value: number },
-        { label: "Not flagged", stroke: "transparent", points: { show: false }, value: (/** @type {Plot} */ plot, /** @type {number} */ _high, /** @type {number} */ _column, /** @type {number | null} */ index) => passed(plot, index) },
+        { label: "Not flagged", stroke: "transparent", points: { show: false }, value: (/** @type {Plot} */ plot, /** @type {number} */ _high, /** @type {number} */ _column, /** @type {number | null} */ index) => between(plot, index, 2) },
         { label: "Expected", stroke: colour("expected"), width: 1.5, dash: [6, 4], points: { show: false }, value: number },
         {
           label: "Anomaly",
@@ -109,22 +134,25 @@ export class Chart {
           points: { show: true, size: 6, width: 0, fill: colour("anomaly"), stroke: colour("anomaly") },
           value: number,
         },
+        { label: "Lowest", stroke: "transparent", points: { show: false }, value: number },
+        { label: "Lowest to highest", stroke: "transparent", points: { show: false }, value: (/** @type {Plot} */ plot, /** @type {number} */ _high, /** @type {number} */ _column, /** @type {number | null} */ index) => between(plot, index, 6) },
       ],
-      bands: [{ series: [3, 2], fill: colour("band") }],
-      hooks: { draw: [(/** @type {Plot} */ plot) => mark(plot, shown(), colour("quiet"), time)] },
+      bands: [{ series: [3, 2], fill: colour("band") }, { series: [7, 6], fill: colour("range") }],
+      hooks: { setSelect: [(/** @type {Plot} */ plot) => this.dragged(plot)], draw: [(/** @type {Plot} */ plot) => mark(plot, shown(), colour("quiet"), time)] },
     };
   }
 }
 
 /**
- * The band at one index, in words.
+ * Two columns at one index, in words.
  * @param {Plot} plot
  * @param {number | null} index
+ * @param {number} column of the lower one; the higher one is beside it
  */
-function passed(plot, index) {
+function between(plot, index, column) {
   if (index === null) return "–";
-  const high = plot.data[3][index];
-  return high == null ? "–" : `${count(plot.data[2][index])} to ${count(high)}`;
+  const [low, high] = [plot.data[column][index], plot.data[column + 1][index]];
+  return high == null ? "–" : `${count(low)} to ${count(high)}`;
 }
 
 /**
@@ -146,14 +174,15 @@ function span(low, high) {
 }
 
 /**
- * A dotted line at now, at the newest reading of a feed that lies in the past, or at the instant that was asked for.
+ * A dotted line at now, or at the newest reading of a feed that lies in the past.
  * @param {Plot} plot
  * @param {Shown} series
  * @param {string} colour
  * @param {(at: string) => string} time
  */
 function mark(plot, series, colour, time) {
-  const instant = series.at ?? series.end;
+  if (series.fixed) return;
+  const instant = series.end;
   const x = Math.round(plot.valToPos(Date.parse(instant) / 1000, "x", true));
   const { ctx, bbox } = plot;
   const scale = devicePixelRatio;

@@ -3,7 +3,7 @@
 import { age, byId, clock, count, empty, make, nothing, offBy } from "./dom.js";
 import { serverNow } from "./server_time.js";
 
-/** @import { AnomalyInfo, Baseline, FeedInfo, Point, PromotionInfo, Rule, Series, StreamHealth, StreamInfo } from "../page.d.ts" */
+/** @import { AnomalyInfo, Baseline, FeedInfo, Point, PromotionInfo, Rule, Series, Span, StreamHealth, StreamInfo } from "../page.d.ts" */
 /** @typedef {ReturnType<typeof clock>} Zone */
 
 const utc = clock("UTC");
@@ -35,7 +35,7 @@ function howLongAgo(point, series) {
  * @param {Series} series
  */
 export function figures(series) {
-  const newest = series.points.at(-1);
+  const { newest } = series;
   const pairs = newest
     ? [[howLongAgo(newest, series), count(newest.value)], ["Expected", count(newest.expected)], ["Off by", offBy(newest.pct)]]
     : [["Newest", "–"]];
@@ -46,13 +46,14 @@ export function figures(series) {
 }
 
 /**
- * Says that the chart lies around an instant instead of now.
- * @param {string | null} at
+ * Says that the chart shows a span instead of what is now.
+ * @param {Span | null} span
  * @param {FeedInfo} feed
  */
-export function instant(at, feed) {
-  byId("instant").hidden = !at;
-  if (at) byId("instant-text").textContent = `Around ${clock(feed.timezone).dated(at)}.`;
+export function span(span, feed) {
+  byId("instant").hidden = !span;
+  const { dated } = clock(feed.timezone);
+  if (span) byId("instant-text").textContent = `${dated(span.from)} to ${dated(span.to)}.`;
 }
 
 /**

@@ -147,6 +147,19 @@ def client(offline):
     return TestClient(create_app(offline), base_url="http://127.0.0.1")
 
 
+def bucket_rows(series: dict) -> list[dict]:
+    """The buckets of a series as the API answers it, one by one, each with its `at`."""
+    start, length = dt.datetime.fromisoformat(series["start"]), dt.timedelta(seconds=series["bucket_seconds"])
+    names, columns = zip(*series["buckets"].items(), strict=True)
+    cells = enumerate(zip(*columns, strict=True))
+    return [{"at": start + number * length} | dict(zip(names, row, strict=True)) for number, row in cells]
+
+
+def readings(series: dict) -> dict[dt.datetime, float]:
+    """The mean of each bucket that has readings: of a bucket of one interval, its reading."""
+    return {each["at"]: each["mean"] for each in bucket_rows(series) if each["count"]}
+
+
 def problem(answer, status: int, kind: str) -> dict:
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
     body = answer.json()

@@ -20,8 +20,8 @@ from contracts import avro
 from serving import health as health_of
 from serving import live_consumer
 from serving.state import State
-from tests.serving import derived
-from tests.serving.conftest import declare, served
+from tests.serving import derived, world
+from tests.serving.conftest import bucket_rows, declare, readings, served
 from tests.support.waiting import until
 
 _first = dt.datetime.now(dt.UTC)
@@ -31,7 +31,8 @@ _first = dt.datetime.now(dt.UTC)
 def _begin() -> None:
     """Ten minutes before the test, not before the run, which may take longer than the hour that serving keeps."""
     global _first
-    _first = dt.datetime.now(dt.UTC).replace(microsecond=0) - dt.timedelta(minutes=10)
+    now = dt.datetime.now(dt.UTC)
+    _first = now.replace(second=now.second // 10 * 10, microsecond=0) - dt.timedelta(minutes=10)
 
 
 def at(interval: int) -> dt.datetime:
@@ -60,6 +61,11 @@ def serving(online, feed):
         yield client
 
 
+def values(client: httpx.Client) -> list[float]:
+    """The readings of the service a in the last hour."""
+    return list(readings(client.get("/services/a/series?minutes=60").json()).values())
+
+
 def caught_up(serving, records: int) -> None:
     live = serving.state.live.status
     until(f"{records} records are read", lambda: live.records == records and live.caught_up)
@@ -73,29 +79,36 @@ def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online)
     with served(online) as (url, state):
         until("the topics are read to their ends", lambda: state.live.status.caught_up)
         client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
-        points = client.get("/services/a/series?minutes=60").json()["points"]
-        assert [(each["value"], each["anomalous"]) for each in points] == [
-            (100, False), (101, False), (102, False), (500, True), (104, False),
+        points = [each for each in bucket_rows(client.get("/services/a/series?minutes=60").json()) if each["count"]]
+        assert [(each["at"], each["mean"], each["anomalies"]) for each in points] == [
+            (at(0), 100, 0), (at(1), 101, 0), (at(2), 102, 0), (at(3), 500, 1), (at(4), 104, 0),
         ]  # fmt: skip
-        assert (points[0]["expected"], points[0]["low"], points[0]["high"], points[0]["pct"]) == (100.0, 88.0, 112.0, 100.0)
-        unknown = client.get("/services/b/series?minutes=60").json()["points"][0]
-        assert (unknown["expected"], unknown["low"], unknown["high"], unknown["pct"]) == (None, None, None, None)
+        assert (points[0]["expected"], points[0]["low"], points[0]["high"]) == (100.0, 88.0, 112.0)
+        unknown = client.get("/services/b/series?minutes=60").json()["newest"]
+        assert (unknown["value"], unknown["expected"], unknown["low"], unknown["high"], unknown["pct"]) == (7, *[None] * 4)
         assert [(each["service"], each["value"], each["pct"]) for each in client.get("/anomalies").json()] == [("a", 500, 500.0)]
         health = httpx.get(f"{url}/health").json()
         assert (health["status"], health["kafka"]["state"], health["kafka"]["records"]) == ("ok", "connected", 8)
 
 
-def test_only_the_last_hour_is_read_back_and_what_comes_after_it(topics, feed, online):
+def test_anomalies_are_read_back_for_an_hour_and_readings_from_the_end_of_history(topics, feed, lake, online):
     old, recent = (dt.datetime.now(dt.UTC) - dt.timedelta(minutes=minutes) for minutes in (62, 58))
+    archived = dt.datetime.now(dt.UTC) - dt.timedelta(hours=5)
+    world.archive(lake, feed, {("a", archived - dt.timedelta(days=1)): 1, ("a", archived): 2})
+    for number, hours in enumerate((7, 5, 3)):
+        written = dt.datetime.now(dt.UTC) - dt.timedelta(hours=hours)
+        topics.send("scored", [derived.scored("a", at(number - 3), number)], written=written)
     topics.send("scored", [derived.scored("a", at(i), i) for i in range(3)], written=old)
     topics.send("anomaly", [derived.anomaly(derived.scored("a", at(0), 500))], written=old)
-    topics.send("scored", [derived.scored("a", at(i), i) for i in range(3, 5)], written=recent)
+    topics.send("scored", [derived.scored("a", at(i), i) for i in range(2, 5)], written=recent)
     with served(online) as (url, state):
-        until("the topics are read to their ends", lambda: state.live.status.caught_up)
+        until("the topics are read to their ends", lambda: state.live.status.caught_up and not state.backlog.loading(feed))
         topics.send("anomaly", [derived.anomaly(derived.scored("a", at(9), 600))])
         until("the new anomaly is read", lambda: state.memory.anomalies(feed.name, 10))
         client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
-        assert [each["value"] for each in client.get("/services/a/series?minutes=60").json()["points"]] == [3, 4]
+        series = client.get("/services/a/series?minutes=60").json()
+        assert readings(series) == {at(i): i + 3 if i < 0 else i for i in (-2, -1, 0, 1, 2, 3, 4)}
+        assert series["loading"] is False
         assert [each["value"] for each in client.get("/anomalies").json()] == [600]
 
 
@@ -140,8 +153,7 @@ def test_records_repeated_after_a_restart_of_the_stream_count_once(topics, servi
     topics.send("scored", rows[5:])
     topics.send("scored", [derived.scored("a", at(9), 77)])
     caught_up(serving, 16)
-    points = serving.get("/services/a/series?minutes=60").json()["points"]
-    assert [each["value"] for each in points] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 77]
+    assert values(serving) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 77]
 
 
 def test_what_does_not_decode_is_counted_and_left_out(topics, serving, feed):
@@ -158,7 +170,7 @@ def test_what_does_not_decode_is_counted_and_left_out(topics, serving, feed):
     topics.send_raw("scored", "no key of ours", None)
     topics.send("scored", [derived.scored("a", at(1), 6)])
     caught_up(serving, 8)
-    assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]] == [5, 6]
+    assert values(serving) == [5, 6]
     kafka = httpx.get(f"{serving.url}/health").json()["kafka"]
     assert kafka["undecodable"] == 6
     assert kafka["last_undecodable"].startswith(f"{feed.scored_topic}-")
@@ -212,7 +224,7 @@ def test_a_record_deleted_from_the_topic_is_forgotten(topics, serving):
     topics.send_raw("anomaly", key, None)
     caught_up(serving, 5)
     assert serving.get("/anomalies").json() == []
-    assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]] == [6]
+    assert values(serving) == [6]
 
 
 @pytest.mark.full
@@ -237,7 +249,7 @@ def test_a_topic_made_anew_starts_over(topics, serving):
     until("the broker is done with deleting", topics.created)
     topics.send("scored", [derived.scored("a", at(20), 77), derived.scored("a", at(21), 78)])
     caught_up(serving, 22)
-    assert [each["value"] for each in serving.get("/services/a/series?minutes=60").json()["points"]][-3:] == [19, 77, 78]
+    assert values(serving)[-3:] == [19, 77, 78]
 
 
 @pytest.mark.full
@@ -309,7 +321,7 @@ def test_a_newer_writer_is_read_by_its_own_schema(topics, broker, serving, feed)
     fastavro.schemaless_writer(value, fastavro.parse_schema(newer), derived.scored("a", at(0), 42, Note="first field now"))
     topics.send_raw("scored", "a", avro.HEADER.pack(0, schema_id) + value.getvalue())
     caught_up(serving, 1)
-    assert serving.get("/services/a/series?minutes=60").json()["points"][0]["value"] == 42
+    assert values(serving) == [42]
 
 
 def test_a_broker_that_is_down_is_said_so(offline, feed):

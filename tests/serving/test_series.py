@@ -1,12 +1,17 @@
-"""The chart's data: the right window, the right slot of the right day, nothing twice."""
+"""The chart's data: the right window, the right slot of the right day."""
 
 import datetime as dt
 
+import numpy as np
 import pytest
 
 from contracts.feeds import Feed, Holidays, Rule
-from serving.memory import Reading
-from serving.series import Window, expected, series, window
+from serving.band import band
+from serving.buckets import grid
+from serving.expectation import expectation
+from serving.history import NONE
+from serving.scored import NOTHING, Reading, Series
+from serving.series import Window, series, window
 from serving.tables import Arrays
 
 UTC = dt.UTC
@@ -26,13 +31,21 @@ def a_feed(**overrides) -> Feed:
     )
 
 
+def constant(value: float, feed: Feed, spread=(), growth: float = 1.0):
+    return lambda day: Arrays(np.full(feed.slots, value), np.array(spread, float), growth)
+
+
 def by_slot(feed: Feed):
     """Arrays that tell where they were read: 10,000 times the day type plus the slot."""
-    return lambda day: Arrays([10_000.0 * day + slot for slot in range(feed.slots)], [1.0] * feed.spread_windows, 1.0)
+    return lambda day: Arrays(10_000.0 * day + np.arange(feed.slots), np.ones(feed.spread_windows), 1.0)
 
 
-def values(feed, arrays, start, until):
-    return [(each.at, each.expected) for _, each in expected(feed, arrays, start, until)]
+def found(feed, arrays, start: dt.datetime, intervals: int) -> dict[dt.datetime, float]:
+    """What is expected of so many intervals, where there is a baseline."""
+    first = int(start.timestamp()) // feed.interval_seconds
+    expected = expectation(feed, arrays, first, intervals).expected
+    times = [dt.datetime.fromtimestamp((first + each) * feed.interval_seconds, UTC) for each in range(intervals)]
+    return {at: each for at, each in zip(times, expected, strict=True) if not np.isnan(each)}
 
 
 def ms(at: dt.datetime) -> int:
@@ -41,21 +54,20 @@ def ms(at: dt.datetime) -> int:
 
 def test_slots_are_counted_on_the_wall_clock_of_the_feed():
     feed = a_feed(timezone="America/New_York")
-    found = values(feed, by_slot(feed), NOON, NOON + dt.timedelta(minutes=2))
     at = NOON.replace(second=0)
-    assert found == [(at + dt.timedelta(minutes=1), 30_721.0), (at + dt.timedelta(minutes=2), 30_722.0)]
+    assert found(feed, by_slot(feed), NOON, 2) == {at: 30_720.0, at + dt.timedelta(minutes=1): 30_721.0}
 
 
 def test_the_day_turns_at_local_midnight():
     feed = a_feed(timezone="America/New_York", interval_seconds=3600)
     start = dt.datetime(2026, 11, 19, 4, tzinfo=UTC)  # Wednesday 23:00 in New York
-    assert [value for _, value in values(feed, by_slot(feed), start, start + dt.timedelta(hours=1))] == [30_023.0, 40_000.0]
+    assert list(found(feed, by_slot(feed), start, 2).values()) == [30_023.0, 40_000.0]
 
 
 def test_a_holiday_is_a_sunday():
     feed = a_feed(timezone="America/New_York", interval_seconds=3600, holidays=Holidays(country="US"))
     thanksgiving = dt.datetime(2026, 11, 26, 17, tzinfo=UTC)
-    assert values(feed, by_slot(feed), thanksgiving, thanksgiving) == [(thanksgiving, 70_012.0)]
+    assert found(feed, by_slot(feed), thanksgiving, 1) == {thanksgiving: 70_012.0}
 
 
 @pytest.mark.parametrize(
@@ -67,84 +79,103 @@ def test_a_holiday_is_a_sunday():
 )
 def test_daylight_saving_follows_the_clock(start, slots):
     feed = a_feed(timezone="America/New_York", interval_seconds=3600)
-    assert [value - 70_000 for _, value in values(feed, by_slot(feed), start, start + dt.timedelta(hours=1))] == slots
+    assert [value - 70_000 for value in found(feed, by_slot(feed), start, 2).values()] == slots
+
+
+@pytest.mark.parametrize("timezone", ["America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Casablanca"])
+def test_every_interval_of_a_year_is_where_the_clock_says(timezone):
+    feed = a_feed(timezone=timezone, interval_seconds=900)
+    start = dt.datetime(2026, 1, 1, tzinfo=UTC)
+    for at, value in found(feed, by_slot(feed), start, 366 * 96).items():
+        local = at.astimezone(feed.zone)
+        assert value == 10_000 * local.isoweekday() + (local.hour * 60 + local.minute) // 15
 
 
 def test_slots_without_baseline_are_left_out():
     feed = a_feed()
-    at = NOON.replace(second=0)
-    empty = Arrays([None] * feed.slots, [None] * feed.spread_windows, 1.0)
-    assert values(feed, lambda day: empty, at, at + dt.timedelta(minutes=5)) == []
-    assert values(feed, lambda day: None, at, at + dt.timedelta(minutes=5)) == []
-    assert values(feed, lambda day: Arrays([], [], 1.0), at, at + dt.timedelta(minutes=5)) == []
+    assert found(feed, constant(np.nan, feed), NOON, 5) == {}
+    assert found(feed, lambda day: None, NOON, 5) == {}
+    assert found(feed, lambda day: Arrays(np.zeros(0), np.zeros(0), 1.0), NOON, 5) == {}
+    short = Arrays(np.ones(18 * 60), np.zeros(0), 1.0)
+    assert len(found(feed, lambda day: short, NOON.replace(hour=17, minute=58), 5)) == 2, "as of a baseline of longer intervals"
 
 
 def test_what_is_expected_grows_with_the_service():
     feed = a_feed(rule=Rule(percent=10))
-    at = NOON.replace(second=0)
-    ((_, found),) = expected(feed, lambda day: Arrays([80.0] * feed.slots, [], 1.25), at, at)
-    assert (found.expected, found.low, found.high) == (100.0, pytest.approx(90), pytest.approx(110))
+    grown = expectation(feed, constant(80.0, feed, growth=1.25), 0, 1)
+    assert [each.item() for each in (*grown, *band(feed.rule, *grown))] == pytest.approx([100, np.nan, 90, 110], nan_ok=True)
 
 
 @pytest.mark.parametrize(
     ("clock", "spread"),
-    [((0, 0), 1.0), ((5, 59), 1.0), ((6, 0), 2.0), ((11, 59), 2.0), ((12, 0), None), ((18, 0), 4.0), ((23, 59), 4.0)],
+    [((0, 0), 1.0), ((5, 59), 1.0), ((6, 0), 2.0), ((11, 59), 2.0), ((12, 0), np.nan), ((18, 0), 4.0), ((23, 59), 4.0)],
 )
 def test_a_spread_holds_for_its_window_of_slots(clock, spread):
     feed = a_feed(rule=Rule(percent=None, spread=3))
     at = dt.datetime(2026, 11, 18, *clock, tzinfo=UTC)
-    ((_, found),) = expected(feed, lambda day: Arrays([80.0] * feed.slots, [1.0, 2.0, None, 4.0], 1.25), at, at)
-    band = (None, None) if spread is None else (100 - 3 * spread, 100 + 3 * spread)
-    assert (found.expected, found.low, found.high) == (100.0, *band)
+    here = expectation(feed, constant(80.0, feed, (1.0, 2.0, np.nan, 4.0), 1.25), int(at.timestamp()) // 60, 1)
+    low, high = band(feed.rule, *here)
+    assert (low.item(), high.item()) == pytest.approx((100 - 3 * spread, 100 + 3 * spread), nan_ok=True)
 
 
-def test_readings_and_expectations_never_overlap_and_leave_no_hole():
+def shown_of(feed: Feed, shown: Window, width: int, *readings: Reading, arrays=None) -> dict:
+    held = Series(100)
+    for each in readings:
+        held.put(each)
+    live = held.scored(ms(shown.start), ms(shown.until)) if readings else NOTHING
+    return series(feed, "a", shown, width, NONE, live, arrays or by_slot(feed), 2)
+
+
+def test_every_interval_of_the_window_has_a_bucket_with_its_reading_or_what_is_expected():
     feed = a_feed(rule=Rule(percent=10))
     end = NOON.replace(second=0)
     read = [end - dt.timedelta(minutes=back) for back in (8, 7, 4, 1)]
     readings = [Reading(ms(at), 50, 100.0, 1.0, 50.0, at == read[2], 2) for at in read]
-    found = series(feed, "a", window(feed, ms(read[-1]), end, 8), readings, {}, by_slot(feed))
-    assert [each.at for each in found.points] == read
-    assert [each.anomalous for each in found.points] == [False, False, True, False]
-    assert (found.points[0].low, found.points[0].high, found.points[0].pct) == (pytest.approx(90), pytest.approx(110), 50.0)
-    whole = sorted([each.at for each in found.points] + [each.at for each in found.expected])
-    assert whole == [end + dt.timedelta(minutes=minute) for minute in range(-8, 3)], "8 minutes back, a quarter of that ahead"
-    assert (found.start, found.end, found.until, found.live) == (whole[0], end, whole[-1], True)
-    ahead = found.expected[-1]
-    assert (ahead.low, ahead.high) == (pytest.approx(ahead.expected * 0.9), pytest.approx(ahead.expected * 1.1))
+    window_ = window(feed, ms(read[-1]), NOON, 8)
+    found = shown_of(feed, window_, 100, *readings)
+    assert (found["start"], found["end"], found["until"]) == (read[0], end, end + dt.timedelta(minutes=2))
+    columns = {name: column.tolist() for name, column in found["buckets"].items()}
+    assert columns["count"] == [1, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0], "8 minutes back, a quarter of that ahead"
+    assert columns["anomalies"] == [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+    assert (columns["low"][0], columns["high"][0], columns["expected"][0]) == (pytest.approx(90), pytest.approx(110), 100.0)
+    assert columns["expected"][2:4] == [31_014.0, 31_015.0]
+    assert columns["high"][-1] == pytest.approx(1.1 * columns["expected"][-1])
+    assert (found["newest"]["at"], found["newest"]["pct"], found["newest"]["baseline_version"]) == (read[-1], 50.0, 2)
+
+
+def test_the_last_bucket_of_a_window_that_was_asked_for_has_its_end_and_nothing_later():
+    feed = a_feed()
+    at = NOON.replace(second=0)
+    readings = [Reading(ms(at + dt.timedelta(minutes=minute)), minute, None, None, None, False, -1) for minute in (-1, 0, 7, 8)]
+    found = shown_of(feed, Window(at, at + dt.timedelta(minutes=7), at + dt.timedelta(minutes=7), False), 100, *readings)
+    assert (found["buckets"]["count"].tolist(), found["newest"]["value"]) == ([1, 0, 0, 0, 0, 0, 0, 1], 7)
 
 
 def test_a_feed_that_lies_in_the_past_is_shown_where_it_is():
     newest, hour, quarter = NOON - dt.timedelta(days=90), dt.timedelta(hours=1), dt.timedelta(minutes=15)
-    live = Window(NOON - hour, NOON, NOON + quarter, live=True)
+    now = NOON.replace(second=0)
+    live = Window(now - hour, now, now + quarter, live=True)
     assert window(a_feed(), ms(newest), NOON, 60) == Window(newest - hour, newest, newest + quarter, live=False)
     assert window(a_feed(), ms(NOON - dt.timedelta(minutes=59)), NOON, 60) == live
     assert window(a_feed(), None, NOON, 60) == live
 
 
-def test_around_an_instant_history_fills_what_memory_no_longer_holds_and_says_no_verdict():
-    feed = a_feed(rule=Rule(percent=10))
-    at = NOON.replace(second=0)
-    shown = window(feed, ms(NOON), NOON + dt.timedelta(days=1), 8, at)
-    minutes = {minute: at + dt.timedelta(minutes=minute) for minute in range(-8, 5)}
-    assert (shown.start, shown.end, shown.until, shown.live) == (minutes[-6], minutes[2], minutes[2], False)
-    held = [Reading(ms(minutes[minute]), 50, 100.0, 1.0, 50.0, True, 2) for minute in (-1, 0, 4)]
-    archived = {ms(minutes[minute]): 70 + minute for minute in (-6, -3, -1, 0)}
-    found = series(feed, "a", shown, held, archived, by_slot(feed))
-    assert [(each.at, each.value, each.anomalous) for each in found.points] == [
-        (minutes[-6], 64, None),
-        (minutes[-3], 67, None),
-        (minutes[-1], 50, True),
-        (minutes[0], 50, True),
-    ], "memory wins: it knows the verdict; what lies after the window is left out"
-    archived_one = found.points[0]
-    assert (archived_one.expected, archived_one.low) == (31_014.0, pytest.approx(31_014 * 0.9))
-    assert (archived_one.pct, archived_one.baseline_version) == (None, None)
-    assert [each.at for each in found.expected] == [minutes[minute] for minute in (-5, -4, -2, 1, 2)]
+def test_a_long_interval_still_looks_ahead_and_a_long_window_at_most_a_day():
+    feed, hour = a_feed(interval_seconds=3600), NOON.replace(second=0)
+    assert window(feed, None, NOON, 60) == Window(hour - dt.timedelta(hours=1), hour, hour + dt.timedelta(hours=2), live=True)
+    assert window(feed, None, NOON, 50_400).until == hour + dt.timedelta(days=1)
 
 
-def test_a_long_interval_still_looks_ahead():
-    feed = a_feed(interval_seconds=3600)
-    found = series(feed, "a", window(feed, None, NOON, 60), [], {}, by_slot(feed))
-    hour = NOON.replace(second=0)
-    assert [each.at for each in found.expected] == [hour + dt.timedelta(hours=each) for each in (0, 1, 2)]
+@pytest.mark.parametrize("interval", [10, 60, 900, 3600, 86_400])
+@pytest.mark.parametrize("hours", [0.01, 1, 24, 24 * 35, 24 * 45])
+@pytest.mark.parametrize("width", [10, 400, 1500])
+def test_buckets_are_as_many_as_fit_cover_the_window_and_divide_a_day(interval, hours, width):
+    feed = a_feed(interval_seconds=interval, spread_window_seconds=86_400)
+    start = NOON.timestamp()
+    until = start + hours * 3600
+    cut = grid(feed, start, until, width)
+    assert cut.buckets <= width
+    assert cut.start <= start < cut.start + cut.seconds
+    assert cut.start + (cut.buckets - 1) * cut.seconds <= until < cut.start + cut.buckets * cut.seconds
+    assert 86_400 % cut.seconds == 0 or cut.seconds % 86_400 == 0
+    assert cut.seconds % interval == 0

@@ -56,7 +56,7 @@ class Serving:
     def take(self, record: str, key: bytes | None, value: bytes | None) -> tuple[Event | None, str | None]:
         """The event that pages get, and the reason where it counts the record as undecodable."""
         name = {"scored": FEED.scored_topic, "anomaly": FEED.anomalies_topic, "incident": FEED.incidents_topic}[record]
-        said = {"topic": name, "partition": 0, "offset": 5, "error": None, "key": key, "value": value}
+        said = {"topic": name, "partition": 0, "offset": 5, "error": None, "key": key, "value": value, "timestamp": (1, 0)}
         live = self.state.live
         before = live.status.undecodable
         event = live._take(SimpleNamespace(**{field: (lambda it=it: it) for field, it in said.items()}))

@@ -109,8 +109,8 @@ def expectation(success: bool = True, severity: str = "critical", **overrides) -
     return found | overrides
 
 
-def archive(lake: Path, feed: Feed, readings: dict[tuple[str, dt.datetime], int]) -> None:
-    """Rows of history: value by service and time."""
+def archive(lake: Path, feed: Feed, readings: dict[tuple[str, dt.datetime], int], taken: dt.datetime | None = None) -> None:
+    """Rows of history: value by service and time. taken: when the broker took them; as of an older release, it is not known."""
     rows = [
         {"ServiceName": service, "Timestamp": at, "Value": value, "Date": at.astimezone(feed.zone).date()}
         for (service, at), value in readings.items()
@@ -121,8 +121,12 @@ def archive(lake: Path, feed: Feed, readings: dict[tuple[str, dt.datetime], int]
         ("Value", pa.int64()),
         ("Date", pa.date32()),
     ]
+    if taken is not None:
+        columns.append(("KafkaTimestamp", pa.timestamp("us", "UTC")))
+        rows = [row | {"KafkaTimestamp": taken} for row in rows]
     table = pa.Table.from_pylist(rows, schema=pa.schema(columns))
-    write_deltalake(str(lake / "history" / feed.table), table, mode="append", partition_by=["Date"])
+    path = str(lake / "history" / feed.table)
+    write_deltalake(path, table, mode="append", partition_by=["Date"], schema_mode="merge")
 
 
 def gate_result(

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
+from serving import tables
 from tests.serving import derived, world
 from tests.serving.conftest import CHROMIUM, NASTY, served
 from tests.serving.static.conftest import drawn
@@ -85,6 +86,21 @@ def test_new_records_appear_by_themselves(page, site, feed, at):
     assert seconds == sorted(set(seconds))
 
 
+@pytest.mark.full
+def test_new_records_are_counted_where_a_bucket_has_several(page, site, feed, at):
+    url, topics = site
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.goto(f"{url}/?feed={feed.name}&service=a&minutes=60")
+    expect(page.locator("#connection")).to_have_text("Live")
+    length = drawn(page)[0][1] - drawn(page)[0][0]
+    assert length == 20, "two readings in a bucket"
+    topics.send("scored", [derived.scored("a", at(30), 100), derived.scored("a", at(31), 333, Anomalous=True)])
+    until("both are counted", lambda: (drawn(page)[1])[drawn(page)[0].index(at(30).timestamp())] == 216.5)
+    place = drawn(page)[0].index(at(30).timestamp())
+    assert page.evaluate("(place) => sundial.chart.data.slice(5).map((column) => column[place])", place) == [333, 100, 333]
+    expect(page.locator("#figures")).to_contain_text("333")
+
+
 def test_incidents_open_and_close_before_ones_eyes(page, site, feed, at):
     url, topics = site
     page.goto(f"{url}/?feed={feed.name}&service=a")
@@ -136,23 +152,24 @@ def test_a_group_is_one_row_that_unfolds_to_its_members(page, site, feed, at):
     expect(rows).to_have_count(1)
 
 
-def test_an_instant_of_the_past_can_be_looked_at_and_left(page, site, feed, lake, at):
+def test_a_span_of_the_past_can_be_looked_at_and_left(page, site, feed, lake, at, monkeypatch):
     url, topics = site
+    monkeypatch.setattr(tables, "FRESH_SECONDS", 0.0)
     noon = dt.datetime(2026, 7, 1, 16, tzinfo=dt.UTC)  # in New York
     world.archive(lake, feed, {("a", noon): 77, (NASTY, noon): 66})
-    page.goto(f"{url}/?feed={feed.name}&service=a&minutes=60&at=2026-07-01T16:00:00Z")
-    expect(page.locator("#instant-text")).to_have_text("Around 01 Jul 2026, 12:00:00.")
+    page.goto(f"{url}/?feed={feed.name}&service=a&minutes=60&from=2026-07-01T15:30:00Z&to=2026-07-01T16:30:00Z")
+    expect(page.locator("#instant-text")).to_have_text("01 Jul 2026, 11:30:00 to 01 Jul 2026, 12:30:00.")
     seconds, value, *_ = drawn(page)
     assert [(at, each) for at, each in zip(seconds, value, strict=True) if each is not None] == [(noon.timestamp(), 77)]
     topics.send("scored", [derived.scored("a", at(31), 333)])
     page.locator("#service").select_option(NASTY)
-    expect(page.locator("#figures")).to_contain_text("66")  # the instant stays when another service is chosen
+    expect(page.locator("#figures")).to_contain_text("66")  # the span stays when another service is chosen
     page.locator("#service").select_option("a")
     expect(page.locator("#figures")).to_contain_text("77")
     page.get_by_role("button", name="Back to now").click()
     expect(page.locator("#figures")).to_contain_text("333")
     expect(page.locator("#instant")).to_be_hidden()
-    assert "at=" not in page.url
+    assert "from=" not in page.url
 
 
 def test_an_anomaly_is_shown_when_it_was(page, site, feed, lake, at):
@@ -199,12 +216,12 @@ def test_the_keyboard_reaches_everything(page, site, feed):
     expect(page.locator("#anomalies tr")).to_have_count(3)
     page.locator("#feed").focus()
     reached = []
-    for _ in range(6):
+    for _ in range(7):
         reached.append(
             page.evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.tagName")
         )
         page.keyboard.press("Tab")
-    assert reached == ["feed", "service", "window", "scroll", "link", "link"]
+    assert reached == ["feed", "service", "window", "chart", "scroll", "link", "link"]
     page.keyboard.press("Enter")
     expect(page.locator("#chart-title")).to_have_text(NASTY)
 

@@ -1,0 +1,135 @@
+"""What the scored topics hold from before serving's start, and history does not: today's readings, read back once into memory.
+
+In a thread and with a consumer of its own: following what comes now does not wait for it. Order does not matter: of two readings
+for one time memory keeps the one that the broker took later.
+"""
+
+import datetime as dt
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from contracts.feeds import Feed
+from serving.decoder import RegistryUnavailable, Undecodable
+from serving.history import History
+from serving.intake import Intake
+from serving.live_consumer import reader
+
+log = logging.getLogger("serving.backlog")
+
+EVERY = 10.0  # seconds between looks for a feed that was not read back yet
+BATCH = 2000
+MOST = dt.timedelta(days=3)  # an archive that is later leaves a gap
+MARGIN = dt.timedelta(hours=1)  # before the end of history: an archive that was killed is not as far in each partition
+
+
+class Backlog:
+    """Reads back each feed's scored topic, from the end of its history to `start`, where `LiveConsumer` began."""
+
+    def __init__(self, kafka: dict[str, str], feeds: Callable[[], Mapping[str, Feed]], history: History, intake: Intake):
+        self._kafka, self._feeds, self._history, self._intake = kafka, feeds, history, intake
+        self._read: set[str] = set()
+        self._unread: set[str] = set()
+        self._started = dt.datetime.now(dt.UTC)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="backlog", daemon=True)
+
+    def start(self) -> None:
+        self._started = dt.datetime.now(dt.UTC)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(timeout=10)
+
+    def loading(self, feed: Feed) -> bool:
+        """Whether readings may be missing that were not read back yet."""
+        return feed.name not in self._read
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            feeds = self._feeds()
+            self._read &= feeds.keys()  # one that is declared again is read back again
+            for name, feed in feeds.items():
+                if name not in self._read and not self._stop.is_set():
+                    self._look(feed)
+            self._stop.wait(EVERY)
+
+    def _look(self, feed: Feed) -> None:
+        try:
+            began = time.monotonic()
+            records = self._read_back(feed)
+            if not self._stop.is_set():
+                self._read.add(feed.name)
+                log.info("%s: %d records read back in %.1f s", feed.scored_topic, records, time.monotonic() - began)
+        except Exception as error:  # of many kinds, by the broker and the kind of lake
+            if feed.name not in self._unread:
+                log.warning("%s not read back: %s; trying again", feed.scored_topic, error)
+            self._unread.add(feed.name)
+
+    def _read_back(self, feed: Feed) -> int:
+        consumer = Consumer(reader(self._kafka))
+        try:
+            stops = self._assign(consumer, feed)
+            records = 0
+            for message in self._messages(consumer, stops):
+                self._take(feed, message)
+                records += 1
+            return records
+        finally:
+            consumer.close()
+
+    def _assign(self, consumer: Consumer, feed: Feed) -> dict[int, int]:
+        """Assigns what is to be read back; by partition, the offset before which it ends."""
+        described = consumer.list_topics(feed.scored_topic, timeout=10).topics[feed.scored_topic]
+        if described.error is not None:
+            if described.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return {}
+            raise KafkaException(described.error)
+        archived = self._history.until(feed)
+        begin = max(self._started - MOST, archived - MARGIN) if archived else self._started - MOST
+        first, last = (_offsets(consumer, feed, described.partitions, at) for at in (begin, self._started))
+        todo = {partition: offset for partition, offset in first.items() if offset < last[partition]}
+        consumer.assign([TopicPartition(feed.scored_topic, partition, offset) for partition, offset in todo.items()])
+        return {partition: last[partition] for partition in todo}
+
+    def _messages(self, consumer: Consumer, stops: dict[int, int]) -> Iterator[Message]:
+        """Records before the stop of their partition. Ends when all are read, or when serving ends."""
+        waiting = set(stops)
+        while waiting and not self._stop.is_set():
+            for message in consumer.consume(BATCH, timeout=0.5):
+                partition = message.partition()
+                if message.error() is not None:
+                    if message.error().code() != KafkaError._PARTITION_EOF:
+                        raise KafkaException(message.error())
+                    waiting.discard(partition)
+                elif message.offset() < stops[partition]:
+                    yield message
+                if message.error() is None and message.offset() + 1 >= stops[partition]:
+                    waiting.discard(partition)
+
+    def _take(self, feed: Feed, message: Message) -> None:
+        while not self._stop.is_set():
+            try:
+                self._intake.take(feed, "scored", message.key(), message.value(), message.timestamp()[1])
+                return
+            except RegistryUnavailable:
+                self._stop.wait(1)
+            except Undecodable as error:
+                log.debug("%s-%s-%s: %s", message.topic(), message.partition(), message.offset(), error)
+                return
+
+
+def _offsets(consumer: Consumer, feed: Feed, partitions: Mapping[int, object], at: dt.datetime) -> dict[int, int]:
+    """By partition, the first offset that the broker took at that time or later; the end where there is none."""
+    ends = {each: consumer.get_watermark_offsets(TopicPartition(feed.scored_topic, each), timeout=10)[1] for each in partitions}
+    asked = [TopicPartition(feed.scored_topic, each, round(at.timestamp() * 1000)) for each in partitions]
+    found = {}
+    for each in consumer.offsets_for_times(asked, timeout=10):
+        if each.error is not None:
+            raise KafkaException(each.error)
+        found[each.partition] = each.offset if each.offset >= 0 else ends[each.partition]
+    return found

@@ -1,0 +1,77 @@
+// What part of time the chart shows: a range that ends now, or a span between two instants, and how keys and the mouse change it.
+
+/** @import { FeedInfo, Shown, Span } from "../page.d.ts" */
+
+const MINUTE = 60_000;
+const RANGES = [15, 60, 240, 1440, 10_080, 50_400]; // minutes
+const FEWEST = 24; // intervals
+const USUAL = 360; // intervals
+const LONGEST = 45 * 1440 * MINUTE; // that serving answers
+
+/**
+ * The ranges that suit the feed's interval, in minutes.
+ * @param {FeedInfo} feed
+ */
+export const ranges = (feed) => RANGES.filter((minutes) => minutes * 60 >= FEWEST * feed.interval_seconds || minutes === RANGES.at(-1));
+
+/**
+ * The range of a feed that was chosen without one.
+ * @param {FeedInfo} feed
+ */
+export const usual = (feed) => ranges(feed).find((minutes) => minutes * 60 >= USUAL * feed.interval_seconds) ?? RANGES[RANGES.length - 1];
+
+/** @type {(minutes: number) => string} */
+export function inWords(minutes) {
+  for (const [name, length] of /** @type {const} */ ([["week", 10_080], ["day", 1440], ["hour", 60], ["minute", 1]])) {
+    if (minutes % length === 0) return `${minutes / length} ${name}${minutes === length ? "" : "s"}`;
+  }
+  return `${minutes} minutes`;
+}
+
+/**
+ * A span of the URL; null where it has none, or one that serving would refuse.
+ * @param {string | null} from
+ * @param {string | null} to
+ * @returns {Span | null}
+ */
+export function spanOf(from, to) {
+  const length = Date.parse(to ?? "") - Date.parse(from ?? "");
+  return from && to && length > 0 && length <= LONGEST ? { from, to } : null;
+}
+
+/**
+ * As long as the range, three quarters before an instant and one after it.
+ * @param {string} at
+ * @param {number} minutes
+ */
+export const around = (at, minutes) => span(Date.parse(at) - 0.75 * minutes * MINUTE, Date.parse(at) + 0.25 * minutes * MINUTE);
+
+/**
+ * Between two instants (epoch milliseconds), a few intervals at least and no longer than serving answers.
+ * @param {number} from
+ * @param {number} to
+ * @param {number} [interval] seconds
+ * @returns {Span}
+ */
+export function span(from, to, interval = 0) {
+  const middle = (from + to) / 2;
+  const half = Math.min(Math.max(to - from, 4000 * interval), LONGEST) / 2;
+  return { from: new Date(Math.round(middle - half)).toISOString(), to: new Date(Math.round(middle + half)).toISOString() };
+}
+
+/**
+ * What a key makes of what is shown: another span, "now", or nothing.
+ * @param {string} key
+ * @param {Shown} series
+ * @returns {Span | "now" | null}
+ */
+export function byKey(key, series) {
+  const [from, to] = [Date.parse(series.start), Date.parse(series.until)];
+  const quarter = (to - from) / 4;
+  if (key === "Escape") return "now";
+  if (key === "ArrowLeft") return span(from - quarter, to - quarter);
+  if (key === "ArrowRight") return span(from + quarter, to + quarter);
+  if (key === "+") return span(from + quarter, to - quarter, series.interval_seconds);
+  if (key === "-") return span(from - 2 * quarter, to + 2 * quarter);
+  return null;
+}
