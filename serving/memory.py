@@ -85,6 +85,13 @@ class Series:
     def newest(self) -> Reading | None:
         return self._reading(len(self.times) - 1) if self.times else None
 
+    def flagged_since(self) -> int | None:
+        """Time of the first of the newest readings that are all anomalous; None: the newest one is not."""
+        flags, first = self._columns[4], len(self.times)
+        while first and flags[first - 1]:
+            first -= 1
+        return self.times[first] if first < len(self.times) else None
+
     def _delete(self, index: int) -> None:
         for column in (self.times, *self._columns):
             column.pop(index)
@@ -208,6 +215,16 @@ class Memory:
         """Newest reading of every known service."""
         with self._lock:
             return {name: series.newest() for name, series in self._of(feed).series.items()}
+
+    def flagged_since(self, feed: str) -> dict[str, int | None]:
+        """Of every known service, since when all its readings are anomalous, epoch milliseconds; None: the newest one is not."""
+        with self._lock:
+            return {name: series.flagged_since() for name, series in self._of(feed).series.items()}
+
+    def in_baseline(self, feed: str) -> frozenset[str]:
+        """Services that the baseline in force knows, as was said last."""
+        with self._lock:
+            return self._of(feed).baseline
 
     def readings(self, feed: str, service: str, since: int) -> list[Reading]:
         """Readings from `since` (epoch milliseconds) on, oldest first; empty for an unknown service."""

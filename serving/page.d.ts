@@ -40,6 +40,7 @@ export interface Point {
 }
 
 export interface ScoredPoint extends Point {
+  feed: string;
   service: string;
 }
 
@@ -209,6 +210,47 @@ export interface Health {
   crowded: CrowdedFeed[];
   listeners: number;
   remedies: string[];
+}
+
+export interface FirstBaseline {
+  dates: number;
+  needed: number;
+}
+
+export interface FleetFeed {
+  name: string;
+  description: string;
+  interval_seconds: number;
+  timezone: string;
+  newest_at: string | null;
+  start: string;
+  first_baseline: FirstBaseline | null;
+}
+
+export type Status = "incident" | "anomalous" | "silent" | "unknown" | "no_baseline" | "normal";
+
+export interface FleetService {
+  feed: string;
+  name: string;
+  status: Status;
+  since: string | null;
+  at: string | null;
+  value: number | null;
+  expected: number | null;
+  pct: number | null;
+  anomalous: boolean | null;
+  incident: IncidentInfo | null;
+  values: (number | null)[];
+  low: (number | null)[];
+  high: (number | null)[];
+  flagged: number[];
+}
+
+export interface Fleet {
+  as_of: string | null;
+  feeds: FleetFeed[];
+  services: FleetService[];
+  groups: IncidentInfo[];
 }
 
 /** A series as the page draws it: with the instant that was asked for, where it lies around one, and whether newer readings lack. */

@@ -47,8 +47,8 @@ class State:
         return self.declared.feeds
 
     def services(self, feed: Feed) -> set[str]:
-        """Services known from live readings or from the baseline in force."""
-        return self.memory.services(feed.name).keys() | self.tables.services(feed)
+        """Services known from live readings, from the baseline in force, or by an open incident."""
+        return self.memory.services(feed.name).keys() | self.tables.services(feed) | self.incidents.services(feed.name)
 
     def now(self) -> dt.datetime:
         return dt.datetime.now(dt.UTC)

@@ -110,6 +110,11 @@ class Tables:
         times = rows.column("Timestamp").cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()
         return dict(zip(times, rows.column("Value").to_pylist(), strict=True))
 
+    def dates(self, feed: Feed) -> frozenset[dt.date]:
+        """Local dates of which history has readings."""
+        table = self._open(f"history/{feed.table}")
+        return frozenset() if table is None else self._of_version(("dates", feed.name), table, lambda: _read_dates(table))
+
     def statements(self, feed: Feed) -> list[Statement]:
         """What people said of incidents and readings, and is in force, oldest first. Nothing while that can't be read (see
         `unreadable`): incidents are to be seen nevertheless."""
@@ -203,6 +208,10 @@ def _read_arrays(table: DeltaTable, service: str, day_type: int) -> Arrays | Non
 def _read_services(table: DeltaTable) -> frozenset[str]:
     names = table.to_pyarrow_dataset().to_table(columns=["ServiceName"]).column("ServiceName").unique().to_pylist()
     return frozenset(name for name in names if name is not None)
+
+
+def _read_dates(table: DeltaTable) -> frozenset[dt.date]:
+    return frozenset(dt.date.fromisoformat(str(each["Date"])) for each in table.partitions())
 
 
 def _read_statements(table: DeltaTable) -> list[Statement]:

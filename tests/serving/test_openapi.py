@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from contracts.feeds import Feed, Rule
-from serving import data_docs, health, metrics, routes
+from serving import data_docs, fleet, health, metrics, routes
 from serving.app import create_app
 from serving.memory import Anomaly, Reading
 from serving.settings import Settings
@@ -71,7 +71,9 @@ def described(tmp_path_factory):
     return schema, TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
 
 
-PATHS = [route.path for part in (health, routes, data_docs, metrics) for route in part.router.routes if route.include_in_schema]
+PATHS = [
+    route.path for part in (health, fleet, routes, data_docs, metrics) for route in part.router.routes if route.include_in_schema
+]
 ENDLESS = "/api/events"
 
 
