@@ -102,7 +102,8 @@ def _first(feed: Feed, newest: int | None, now: dt.datetime, points: int) -> int
 
 
 def _feed(state: State, feed: Feed, newest: int | None, first: int, now: dt.datetime) -> FleetFeed:
-    archived = None if state.memory.in_baseline(feed.name) else state.tables.dates(feed)
+    scored_with_one = any(each and each.expected is not None for each in state.memory.services(feed.name).values())
+    archived = None if scored_with_one or state.memory.in_baseline(feed.name) else state.tables.dates(feed)
     return FleetFeed(
         name=feed.name,
         description=feed.description,

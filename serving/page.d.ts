@@ -259,6 +259,36 @@ export interface Shown extends Series {
   stale: boolean;
 }
 
+/** One reading of a sparkline; `number` is that of its interval since the epoch. */
+export interface SparkPoint {
+  number: number;
+  value: number;
+  low: number | null;
+  high: number | null;
+  flagged: boolean;
+}
+
+/** A service as the fleet's page keeps it. */
+export interface FleetRow extends FleetService {
+  key: string;
+  points: SparkPoint[];
+}
+
+/** What the fleet's page is to show: of an empty text, everything. */
+export interface FleetFilter {
+  search: string;
+  status: string;
+  feed: string;
+}
+
+/** One line of the list: of a service, or of a group with its members, of which `row` is the first. */
+export interface FleetLine {
+  key: string;
+  row: FleetRow;
+  members: FleetRow[];
+  member: boolean;
+}
+
 /** Seconds, value, low, high, expected, anomalous value. */
 export type Columns = (number | null)[][];
 

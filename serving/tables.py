@@ -110,10 +110,13 @@ class Tables:
         times = rows.column("Timestamp").cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()
         return dict(zip(times, rows.column("Value").to_pylist(), strict=True))
 
-    def dates(self, feed: Feed) -> frozenset[dt.date]:
-        """Local dates of which history has readings."""
-        table = self._open(f"history/{feed.table}")
-        return frozenset() if table is None else self._of_version(("dates", feed.name), table, lambda: _read_dates(table))
+    def dates(self, feed: Feed) -> frozenset[dt.date] | None:
+        """Local dates of which history has readings. None while that can't be read: all feeds are to be seen nevertheless."""
+        try:
+            table = self._open(f"history/{feed.table}")
+            return frozenset() if table is None else self._of_version(("dates", feed.name), table, lambda: _read_dates(table))
+        except Exception:  # of many kinds, by the kind of lake
+            return None
 
     def statements(self, feed: Feed) -> list[Statement]:
         """What people said of incidents and readings, and is in force, oldest first. Nothing while that can't be read (see

@@ -9,7 +9,7 @@ from serving import fleet_models, health_models, models
 
 TYPES = (Path(models.__file__).parent / "page.d.ts").read_text()
 NOT_SHOWN = {"Problem"}  # the page reads its text alone
-ONLY_THE_PAGES = {"Plot", "Shown"}
+ONLY_THE_PAGES = {"Plot", "Shown", "SparkPoint", "FleetRow", "FleetFilter", "FleetLine"}
 
 
 def interfaces() -> dict[str, dict[str, str]]:
