@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Container
 from dataclasses import dataclass, field, replace
 
+from serving.crowding import Crowding
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -109,17 +111,6 @@ def _unpacked(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
-@dataclass(frozen=True)
-class Crowding:
-    """What there was no room for since start."""
-
-    evicted: int = 0  # services that made room for another
-    turned_away: int = 0  # readings of services for which none could make room
-    example: str | None = None  # the service that lost its place or found none last
-    last: float = 0.0  # when that was, by time.monotonic
-    in_baseline: int = 0  # services that the baseline in force knows
-
-
 @dataclass
 class _Held:
     """What is held of one feed."""
@@ -127,7 +118,7 @@ class _Held:
     series: dict[str, Series] = field(default_factory=dict)
     baseline: frozenset[str] = frozenset()  # services that the baseline in force knows
     others: dict[str, None] = field(default_factory=dict)  # services of `series` that it does not know, last heard of last
-    crowding: Crowding = Crowding()
+    crowding: Crowding = field(default_factory=Crowding)
     anomalies: dict[tuple[int, str], Anomaly] = field(default_factory=dict)
     order: list[tuple[int, str]] = field(default_factory=list)  # heap of the anomalies' keys, oldest first
 

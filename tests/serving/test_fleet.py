@@ -193,6 +193,15 @@ def test_a_feed_without_a_baseline_says_how_far_its_history_is(client, state, fe
     assert promoted["first_baseline"] is None
 
 
+def test_a_history_that_cannot_be_read_hides_no_service(client, state, feed, lake):
+    state.memory.put_reading(feed.name, "a", reading(ago(1), expected=None))
+    log = lake / "history" / feed.table / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text("no log")
+    assert [each["name"] for each in client.get("/api/fleet").json()["services"]] == ["a"]
+    assert client.get("/api/fleet").json()["feeds"][0]["first_baseline"] is None
+
+
 @given(
     behind=st.integers(0, 200),
     reads=st.booleans(),
