@@ -47,6 +47,7 @@ def known_service(state: State, feed: Feed, service: str) -> str:
     """The service, if live readings, the baseline in force or an open incident name it."""
     if service not in state.services(feed):
         detail = f"Feed {feed.name} knows no service {service[:80]!r}."
-        remedy = f"GET /api/feeds/{feed.name}/services lists the known ones; a service is known once it was scored, has a baseline or an incident."
+        known = "a service is known once it was scored, or has a baseline or an open incident."
+        remedy = f"GET /api/feeds/{feed.name}/services lists the known ones; {known}"
         raise ProblemError(404, "unknown-service", "No such service", detail, remedy)
     return service

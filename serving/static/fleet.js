@@ -105,6 +105,7 @@ function soonDraw() {
 
 function drawAll() {
   const { filter } = now;
+  if (filter.feed && state.feeds.size && !state.feeds.has(filter.feed)) return choose({ feed: "" }); // it is declared no longer
   if (search.value !== filter.search) search.value = filter.search;
   drawHeadline();
   drawFeeds();
