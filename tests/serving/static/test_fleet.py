@@ -13,6 +13,7 @@ from serving.state import State
 from tests.serving.conftest import CHROMIUM, NASTY, served
 from tests.serving.test_incidents import of
 from tests.support import hostile
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 NO_POLLING = "globalThis.setInterval = () => 0"  # only events can bring news
@@ -164,7 +165,7 @@ def test_events_alone_bring_news(page, fleet, feed):
     page.add_init_script(NO_POLLING)
     page.goto(url)
     expect(page.locator("#headline")).to_have_text("Nothing is wrong: 3 services")
-    page.wait_for_function("sundial.stream.opened")
+    until("the page listens", lambda: state.events.listeners == 1)
     row = page.locator("#services li").filter(has_text="c")
 
     def comes(kind: str, record) -> None:
@@ -223,8 +224,9 @@ def test_a_silent_feed_is_one_line_and_nothing_is_live(page, fleet, feed):
     url, state = fleet
     for name in ("a", "b"):
         state.memory.put_reading(feed.name, name, reading(ago(90)))
-    page.goto(url)
+    page.goto(f"{url}/?only=no-such-feed")
     expect(page.locator("#services li")).to_have_count(1)
+    assert page.evaluate("location.search") == ""
     expect(page.locator("#services li .how")).to_have_text("No readings of the whole feed")
     expect(page.locator("#connection")).to_have_text("No readings come")
     expect(page.locator("#headline")).to_have_text("2 of 2 services need attention")
