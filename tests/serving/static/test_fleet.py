@@ -166,7 +166,7 @@ def test_events_alone_bring_news(page, fleet, feed):
     page.goto(url)
     expect(page.locator("#headline")).to_have_text("Nothing is wrong: 3 services")
     until("the page listens", lambda: state.events.listeners == 1)
-    row = page.locator("#services li").filter(has_text="c")
+    row = page.locator(f'#services li[data-key="{feed.name} c"]')
 
     def comes(kind: str, record) -> None:
         if kind == SCORED:
