@@ -72,12 +72,13 @@ export class FleetList {
       item.remove();
       this.shown.delete(key);
     }
+    const tabbed = wanted.has(this.active) ? this.active : wanted.keys().next().value; // one line is always in the order of tabs
     let next = this.element.firstElementChild;
     for (const [key, [line, place]] of wanted) {
       const known = this.shown.get(key) ?? this.made(line);
       if (known.item === next) next = next.nextElementSibling;
       else this.element.insertBefore(known.item, next);
-      this.fill(known, line, place);
+      this.fill(known, line, place, key === tabbed);
     }
     if (focused !== null && !this.element.contains(document.activeElement)) this.shown.get(focused)?.control.focus({ preventScroll: true });
   }
@@ -105,9 +106,10 @@ export class FleetList {
    * @param {Shown} shown
    * @param {FleetLine} line
    * @param {number} place
+   * @param {boolean} tabbed
    */
-  fill({ item, control, canvas, drawn }, line, place) {
-    const { row, members, member, key } = line;
+  fill({ item, control, canvas, drawn }, line, place, tabbed) {
+    const { row, members, member } = line;
     const { name, label, what, since, at } = words(line, this.state);
     /** @type {(selector: string, text: string) => void} */
     const say = (selector, text) => write(/** @type {HTMLElement} */ (item.querySelector(selector)), text);
@@ -115,7 +117,7 @@ export class FleetList {
     set(item, "class", `row is-${row.status}${member ? " member" : ""}${members.length ? " group" : ""}`);
     set(item, "aria-posinset", String(place + 1));
     set(item, "aria-setsize", String(this.lines.length));
-    set(control, "tabindex", key === this.active ? "0" : "-1");
+    set(control, "tabindex", tabbed ? "0" : "-1");
     if (members.length) set(control, "aria-expanded", String(this.lines[place + 1]?.member === true));
     write(control, name);
     set(control, "title", name.slice(0, 300));

@@ -122,6 +122,7 @@ def test_of_two_thousand_only_those_in_sight_are_drawn(page, fleet, feed):
     assert shown == sorted(shown)
     assert [int(each[-4:]) for each in shown] == list(range(int(shown[0][-4:]), int(shown[0][-4:]) + len(shown)))
     assert 800 < int(shown[0][-4:]) < 1200
+    expect(rows.locator("a[tabindex='0']")).to_have_count(1)
     page.keyboard.press("/")
     page.keyboard.type("1999")
     expect(rows).to_have_count(1)
