@@ -13,6 +13,7 @@ import { Toggles } from "./toggles.js";
 /** @import { FleetFilter, Health, ScoredPoint } from "../page.d.ts" */
 
 const STATE_SECONDS = 5;
+const MISSING = 3; // intervals without a reading of any service, after which no readings come
 const LEAST_PAUSE = 700; // milliseconds between two questions to serving
 
 const state = new FleetState();
@@ -173,8 +174,8 @@ function showFreshness() {
   stream.watch();
   const failures = [...failing.values()];
   const [said, its] = verdict(stream, now.health, failures);
-  const read = [...state.rows.values()].some((each) => each.status !== "silent" && each.at !== null);
-  const [kind, text] = said === "live" && !read ? ["stale", "No readings come"] : [said, its];
+  const come = [...state.feeds.values()].some((each) => serverNow() - Date.parse(each.newest_at ?? "") <= 1000 * each.interval_seconds * (1 + MISSING));
+  const [kind, text] = said === "live" && !come ? ["stale", "No readings come"] : [said, its];
   byId("connection").className = `pill ${kind}`;
   if (byId("connection").textContent !== text) byId("connection").textContent = text;
   const problem = [...new Set(failures.map(({ message }) => message)), ...(now.health?.remedies ?? [])].join(" ");
