@@ -9,7 +9,8 @@ from fastapi import FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
-from serving import data_docs, health, metrics, problems, series_route
+from serving import data_docs, fleet, health, metrics, problems, series_route
+from serving.compression import CompressedApi
 from serving.dependencies import OF_EVERY_PATH
 from serving.events import closed_on_signal
 from serving.head_requests import HeadRequests
@@ -50,16 +51,18 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.sundial = state
     problems.install(app)
+    app.add_middleware(CompressedApi)
     app.add_middleware(KnownHosts, allowed=settings.hosts)
     app.add_middleware(HeadRequests)
     app.add_middleware(SecurityHeaders)
-    for each in (health.router, router, series_route.router, data_docs.router, metrics.router):
+    for each in (health.router, fleet.router, router, series_route.router, data_docs.router, metrics.router):
         app.include_router(each, responses=OF_EVERY_PATH)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
     @app.get("/", include_in_schema=False)
-    def page() -> FileResponse:
-        return FileResponse(STATIC / "index.html")
+    def page(feed: str | None = None) -> FileResponse:
+        """All services at a glance; with a feed, its services one by one."""
+        return FileResponse(STATIC / ("fleet.html" if feed is None else "index.html"))
 
     return app
 

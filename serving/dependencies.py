@@ -48,9 +48,10 @@ Limit = Annotated[int, Query(ge=1, le=500, description="At most so many.")]
 
 
 def known_service(state: State, feed: Feed, service: str) -> str:
-    """The service, if live readings, history or the baseline in force know it."""
+    """The service, if live readings, history, the baseline in force or an open incident name it."""
     if not state.knows(feed, service):
         detail = f"Feed {feed.name} knows no service {service[:80]!r}."
-        remedy = f"GET /api/feeds/{feed.name}/services lists the known ones; a service is known once it was scored or archived."
+        known = "a service is known once it was scored or archived, or has a baseline or an open incident."
+        remedy = f"GET /api/feeds/{feed.name}/services lists the known ones; {known}"
         raise ProblemError(404, "unknown-service", "No such service", detail, remedy)
     return service

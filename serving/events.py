@@ -27,10 +27,10 @@ class Event:
 
 @dataclass(eq=False)
 class Listener:
-    """One page. Receives its feed's anomalies and incidents, and the scored readings of its service, or of every service if it
-    named none."""
+    """One page. Receives its feed's anomalies and incidents, and the scored readings of its service. If it named no service,
+    readings of every service; if it named no feed, events of every feed."""
 
-    feed: str
+    feed: str | None
     service: str | None
     capacity: int
     waiting: deque = field(default_factory=deque)
@@ -39,7 +39,7 @@ class Listener:
     awake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def wants(self, event: Event) -> bool:
-        return event.feed == self.feed and (event.kind in (ANOMALY, INCIDENT) or self.service in (None, event.service))
+        return self.feed in (None, event.feed) and (event.kind in (ANOMALY, INCIDENT) or self.service in (None, event.service))
 
     def offer(self, event: Event) -> None:
         """Queues the event; a full queue is dropped whole and the listener must reload."""
@@ -81,7 +81,7 @@ class Events:
         self._closed = True
         self._on_loop(self._wake)
 
-    async def listen(self, feed: str, service: str | None) -> AsyncIterator[Event]:
+    async def listen(self, feed: str | None, service: str | None) -> AsyncIterator[Event]:
         """Events as they come, until closed or the listener leaves."""
         listener = Listener(feed, service, self._capacity)
         self._listeners.add(listener)
@@ -90,12 +90,12 @@ class Events:
                 try:
                     await asyncio.wait_for(listener.awake.wait(), ALIVE_SECONDS)
                 except TimeoutError:
-                    yield Event(ALIVE, feed, service or "", None)
+                    yield Event(ALIVE, feed or "", service or "", None)
                     continue
                 listener.awake.clear()
                 if listener.lost:
                     listener.lost = False
-                    yield Event(RESYNC, feed, service or "", None)
+                    yield Event(RESYNC, feed or "", service or "", None)
                 while listener.waiting and not self._closed:
                     yield listener.waiting.popleft()
         finally:
@@ -114,7 +114,7 @@ class Events:
 
     def _leave(self, feeds: Container[str]) -> None:
         for listener in self._listeners:
-            if listener.feed not in feeds:
+            if listener.feed is not None and listener.feed not in feeds:
                 listener.closed = True
                 listener.awake.set()
 

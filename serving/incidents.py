@@ -62,6 +62,16 @@ class Incidents:
         with self._lock:
             self._feeds[feed].pop(id_, None)
 
+    def open(self, feed: str) -> list[Incident]:
+        """All that are not closed, groups and their members too; those that began last first."""
+        with self._lock:
+            known = [each for each in self._feeds.get(feed, {}).values() if each.state != "closed"]
+        return sorted(known, key=lambda each: (-each.start, each.service))
+
+    def services(self, feed: str) -> set[str]:
+        """Those that have an open incident."""
+        return {each.service for each in self.open(feed) if each.kind != "group"}
+
     def of(
         self, feed: str, limit: int, service: str | None = None, only_open: bool = False, group: str | None = None
     ) -> list[Incident]:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Container
 from dataclasses import dataclass, field, replace
 
+from serving.crowding import Crowding
 from serving.scored import NOTHING, Reading, Scored, Series
 
 
@@ -23,17 +24,6 @@ class Anomaly:
     baseline_version: int
 
 
-@dataclass(frozen=True)
-class Crowding:
-    """What there was no room for since start."""
-
-    evicted: int = 0  # services that made room for another
-    turned_away: int = 0  # readings of services for which none could make room
-    example: str | None = None  # the service that lost its place or found none last
-    last: float = 0.0  # when that was, by time.monotonic
-    in_baseline: int = 0  # services that the baseline in force knows
-
-
 @dataclass
 class _Held:
     """What is held of one feed."""
@@ -41,7 +31,7 @@ class _Held:
     series: dict[str, Series] = field(default_factory=dict)
     baseline: frozenset[str] = frozenset()  # services that the baseline in force knows
     others: dict[str, None] = field(default_factory=dict)  # services of `series` that it does not know, last heard of last
-    crowding: Crowding = Crowding()
+    crowding: Crowding = field(default_factory=Crowding)
     anomalies: dict[tuple[int, str], Anomaly] = field(default_factory=dict)
     order: list[tuple[int, str]] = field(default_factory=list)  # heap of the anomalies' keys, oldest first
 
@@ -129,6 +119,16 @@ class Memory:
         """Newest reading of every known service."""
         with self._lock:
             return {name: series.newest() for name, series in self._of(feed).series.items()}
+
+    def flagged_since(self, feed: str) -> dict[str, int | None]:
+        """Of every known service, since when all its readings are anomalous, epoch milliseconds; None: the newest one is not."""
+        with self._lock:
+            return {name: series.flagged_since() for name, series in self._of(feed).series.items()}
+
+    def in_baseline(self, feed: str) -> frozenset[str]:
+        """Services that the baseline in force knows, as was said last."""
+        with self._lock:
+            return self._of(feed).baseline
 
     def readings(self, feed: str, service: str, since: int) -> list[Reading]:
         """Readings from `since` (epoch milliseconds) on, oldest first; empty for an unknown service."""

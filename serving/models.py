@@ -44,7 +44,7 @@ class FeedInfo(BaseModel):
     interval_seconds: Annotated[int, Field(description="Reporting interval, seconds.")]
     timezone: Annotated[str, Field(description="IANA time zone in which days and slots are counted.")]
     rule: Rule
-    services: Annotated[int, Field(description="Services known from live readings, history or the baseline.")]
+    services: Annotated[int, Field(description="Services known by live readings, history, the baseline or an open incident.")]
     newest_at: Annotated[dt.datetime | None, Field(description="Time of the newest scored reading; null: none yet.")]
     anomalies: Annotated[int, Field(description="Anomalies held in memory.")]
     baseline_version: Version
@@ -77,6 +77,7 @@ class Point(BaseModel):
 class ScoredPoint(Point):
     """A point as the events carry it."""
 
+    feed: str
     service: str
 
 

@@ -40,6 +40,7 @@ export interface Point {
 }
 
 export interface ScoredPoint extends Point {
+  feed: string;
   service: string;
 }
 
@@ -215,6 +216,77 @@ export interface Health {
   crowded: CrowdedFeed[];
   listeners: number;
   remedies: string[];
+}
+
+export interface FirstBaseline {
+  dates: number;
+  needed: number;
+}
+
+export interface FleetFeed {
+  name: string;
+  description: string;
+  interval_seconds: number;
+  timezone: string;
+  newest_at: string | null;
+  start: string;
+  first_baseline: FirstBaseline | null;
+}
+
+export type Status = "incident" | "anomalous" | "silent" | "unknown" | "no_baseline" | "normal";
+
+export interface FleetService {
+  feed: string;
+  name: string;
+  status: Status;
+  since: string | null;
+  at: string | null;
+  value: number | null;
+  expected: number | null;
+  pct: number | null;
+  anomalous: boolean | null;
+  incident: IncidentInfo | null;
+  values: (number | null)[];
+  low: (number | null)[];
+  high: (number | null)[];
+  flagged: number[];
+}
+
+export interface Fleet {
+  as_of: string | null;
+  feeds: FleetFeed[];
+  services: FleetService[];
+  groups: IncidentInfo[];
+}
+
+/** One reading of a sparkline; `number` is that of its interval since the epoch. */
+export interface SparkPoint {
+  number: number;
+  value: number;
+  low: number | null;
+  high: number | null;
+  flagged: boolean;
+}
+
+/** A service as the fleet's page keeps it. */
+export interface FleetRow extends FleetService {
+  key: string;
+  points: SparkPoint[];
+}
+
+/** What the fleet's page is to show: of an empty text, everything. */
+export interface FleetFilter {
+  search: string;
+  status: string;
+  feed: string;
+}
+
+/** One line of the list: of a service, or of a group with its members, of which `row` is the first. */
+export interface FleetLine {
+  key: string;
+  row: FleetRow;
+  members: FleetRow[];
+  member: boolean;
 }
 
 /** A part of time that does not move on. */

@@ -17,6 +17,7 @@ from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, Limit, dec
 from serving.events import Event
 from serving.incidents import Incident
 from serving.memory import Anomaly, Reading
+from serving.problems import ProblemError
 from serving.state import State
 
 router = APIRouter()
@@ -78,7 +79,7 @@ def incidents(
 ) -> list[models.IncidentInfo]:
     """Members of groups are left out unless `service` or `group` asks for them."""
     said = state.tables.statements(feed)
-    return [_incident_info(feed, each, said) for each in state.incidents.of(feed.name, limit, service, only_open, group)]
+    return [incident_info(feed, each, said) for each in state.incidents.of(feed.name, limit, service, only_open, group)]
 
 
 @router.get("/api/feeds/{feed}/baseline", tags=["baseline"], summary="The baseline in force and its history", responses=REFUSED)
@@ -103,11 +104,16 @@ def running_streams(state: CurrentState) -> list[health_models.StreamInfo]:
 
 def listened_to(
     state: CurrentState,
-    feed: Annotated[str, Query(description="Anomalies and incidents of this feed.")],
+    feed: Annotated[str | None, Query(description="Events of this feed only; of every feed if left out.")] = None,
     service: Annotated[
-        str | None, Query(description="Scored readings of this service only; of every service if left out.")
+        str | None, Query(description="Scored readings of this service of `feed` only; of every service if left out.")
     ] = None,
-) -> tuple[Feed, str | None]:
+) -> tuple[Feed | None, str | None]:
+    if feed is None:
+        if service is not None:
+            remedy = "Name its feed too, or leave the service out."
+            raise ProblemError(422, "invalid-parameter", "A parameter is not valid", "service: it goes with a feed.", remedy)
+        return None, None
     known = declared(feed, state)
     return known, None if service is None else known_service(state, known, service)
 
@@ -120,34 +126,41 @@ def listened_to(
     responses=REFUSED,
 )
 async def events(
-    what: Annotated[tuple[Feed, str | None], Depends(listened_to)], state: CurrentState
+    what: Annotated[tuple[Feed | None, str | None], Depends(listened_to)], state: CurrentState
 ) -> AsyncIterator[ServerSentEvent]:
-    """`scored` carries a point as in the series, with its service; `anomaly` one as in the list of anomalies, of every service of
-    the feed; `incident` one as in the list of incidents; `resync` says that this listener was too slow and has to load afresh;
-    `alive`, after 10 s without another event, that the line is well."""
+    """`scored` carries a point as in the series, with its feed and service; `anomaly` one as in the list of anomalies, of every
+    service of the feed; `incident` one as in the list of incidents; `resync` says that this listener was too slow and has to load
+    afresh; `alive`, after 10 s without another event, that the line is well."""
     feed, service = what
     yield ServerSentEvent(comment="listening", retry=2000)
-    async for event in state.events.listen(feed.name, service):
+    async for event in state.events.listen(feed.name if feed else None, service):
+        its = state.feeds.get(event.feed)
+        if its is None and event.record is not None:
+            continue  # the feed was declared until just now
         of_incident = isinstance(event.record, Incident)
-        said = await run_in_threadpool(state.tables.statements, feed) if of_incident else ()
-        yield ServerSentEvent(event=event.kind, raw_data=event_json(feed, event, said))
+        said = await run_in_threadpool(state.tables.statements, its) if its and of_incident else ()
+        yield ServerSentEvent(event=event.kind, raw_data=event_json(its, event, said))
 
 
-def event_json(feed: Feed, event: Event, said: Sequence[Statement] = ()) -> str:
+def event_json(feed: Feed | None, event: Event, said: Sequence[Statement] = ()) -> str:
     """As the API's answers are written: a number that is not finite, such as the upper end of a very wide band, is null.
 
-    said: what people said of incidents, and is in force.
+    feed: that of the record; None for an event without one. said: what people said of incidents, and is in force.
     """
+    if feed is None:
+        return "{}"
     if isinstance(event.record, Reading):
-        return models.ScoredPoint(service=event.service, **dict(series.point(feed, event.record))).model_dump_json()
+        return models.ScoredPoint(
+            feed=feed.name, service=event.service, **dict(series.point(feed, event.record))
+        ).model_dump_json()
     if isinstance(event.record, Anomaly):
         return _anomaly_info(feed, event.record).model_dump_json()
     if isinstance(event.record, Incident):
-        return _incident_info(feed, event.record, said).model_dump_json()
+        return incident_info(feed, event.record, said).model_dump_json()
     return "{}"
 
 
-def _incident_info(feed: Feed, incident: Incident, said: Sequence[Statement]) -> models.IncidentInfo:
+def incident_info(feed: Feed, incident: Incident, said: Sequence[Statement]) -> models.IncidentInfo:
     cells = {name: getattr(incident, name) for name in Incident.__dataclass_fields__}
     times = {name: series.instant(cells[name]) for name in ("start", "last", "at", "end", "peak_at") if cells[name] is not None}
     newest = exclusions.verdict(said, incident.id, incident.service, times["start"])

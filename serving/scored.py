@@ -97,6 +97,13 @@ class Series:
     def newest(self) -> Reading | None:
         return self._reading(len(self.times) - 1) if self.times else None
 
+    def flagged_since(self) -> int | None:
+        """Time of the first of the newest readings that are all anomalous; None: the newest one is not."""
+        flags, first = self._columns[4], len(self.times)
+        while first and flags[first - 1]:
+            first -= 1
+        return self.times[first] if first < len(self.times) else None
+
     def scored(self, start: int, end: int) -> Scored:
         """As columns, those of [start, end]."""
         there = slice(bisect.bisect_left(self.times, start), bisect.bisect_right(self.times, end))

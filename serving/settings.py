@@ -33,11 +33,11 @@ class Settings:
     spark_history: str = ""  # address of Spark's history server, as browsers find it
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")  # names by which browsers may call; others are refused (DNS rebinding)
     lookback_seconds: int = 3600  # how far back the topics are read at start
-    readings_per_service: int = 20_000  # more than two days of a feed that reports every ten seconds
-    services_per_feed: int = 1000  # those of the baseline in force first
+    readings_per_service: int = 10_000  # more than a day of a feed that reports every ten seconds
+    services_per_feed: int = 2000  # those of the baseline in force first
     anomalies_per_feed: int = 1000
     incidents_per_feed: int = 1000
-    client_queue: int = 1000  # events that wait for one slow page before it must reload
+    client_queue: int = 5000  # events that wait for one slow page before it must reload: more than readings that come at once
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":

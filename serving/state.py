@@ -57,13 +57,14 @@ class State:
         return self.declared.feeds
 
     def services(self, feed: Feed) -> set[str]:
-        """Services known from live readings, from the newest dates of history or from the baseline in force."""
-        return self.memory.services(feed.name).keys() | self.history.services(feed) | self.tables.services(feed)
+        """Services known from live readings, the newest dates of history, the baseline in force, or by an open incident."""
+        live = self.memory.services(feed.name).keys() | self.incidents.services(feed.name)
+        return live | self.history.services(feed) | self.tables.services(feed)
 
     def knows(self, feed: Feed, service: str) -> bool:
         """Whether `services` has it."""
         in_tables = service in self.tables.services(feed) or service in self.history.services(feed)
-        return in_tables or self.memory.knows(feed.name, service)
+        return in_tables or self.memory.knows(feed.name, service) or service in self.incidents.services(feed.name)
 
     def newest_at(self, feed: Feed) -> int | None:
         """Time of the newest reading of any service, live or archived, epoch milliseconds."""

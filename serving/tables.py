@@ -99,6 +99,14 @@ class Tables:
                 self._arrays.popitem(last=False)
         return arrays
 
+    def dates(self, feed: Feed) -> frozenset[dt.date] | None:
+        """Local dates of which history has readings. None while that can't be read: all feeds are to be seen nevertheless."""
+        try:
+            table = self.open(f"history/{feed.table}")
+            return frozenset() if table is None else self.of_version(("dates", feed.name), table, lambda: _read_dates(table))
+        except Exception:  # of many kinds, by the kind of lake
+            return None
+
     def statements(self, feed: Feed) -> list[Statement]:
         """What people said of incidents and readings, and is in force, oldest first. Nothing while that can't be read (see
         `unreadable`): incidents are to be seen nevertheless."""
@@ -199,6 +207,10 @@ def _read_arrays(table: DeltaTable, service: str, day_type: int) -> Arrays | Non
 def _read_services(table: DeltaTable) -> frozenset[str]:
     names = table.to_pyarrow_dataset().to_table(columns=["ServiceName"]).column("ServiceName").unique().to_pylist()
     return frozenset(name for name in names if name is not None)
+
+
+def _read_dates(table: DeltaTable) -> frozenset[dt.date]:
+    return frozenset(dt.date.fromisoformat(str(each["Date"])) for each in table.partitions())
 
 
 def _read_statements(table: DeltaTable) -> list[Statement]:

@@ -93,7 +93,7 @@ function link(place, choose) {
  * What happened, and for how long.
  * @param {IncidentInfo} incident
  */
-function inWords({ kind, start, end, direction, peak, peak_expected: wanted, level_shift: shifted }) {
+export function inWords({ kind, start, end, direction, peak, peak_expected: wanted, level_shift: shifted }) {
   const lasted = age(((end === null ? serverNow() : Date.parse(end)) - Date.parse(start)) / 1000);
   const since = end === null ? `for ${lasted}` : `${lasted} long`;
   if (kind === "silence") return `No readings, ${since}`;

@@ -14,7 +14,7 @@ def flagged(service: str, feed: str = "f") -> Event:
     return Event(ANOMALY, feed, service, None)
 
 
-async def received(events: Events, feed: str, service: str | None, published: list[Event]) -> list[Event]:
+async def received(events: Events, feed: str | None, service: str | None, published: list[Event]) -> list[Event]:
     """What a listener hears of events that all come while it is busy."""
     listening: Any = events.listen(feed, service)
     first = asyncio.ensure_future(anext(listening))
@@ -30,7 +30,7 @@ async def received(events: Events, feed: str, service: str | None, published: li
     return found
 
 
-def run(capacity: int, feed: str, service: str | None, published: list[Event]) -> list[Event]:
+def run(capacity: int, feed: str | None, service: str | None, published: list[Event]) -> list[Event]:
     async def main():
         events = Events(capacity)
         events.open()
@@ -45,6 +45,7 @@ def test_a_listener_hears_its_service_and_all_anomalies_of_its_feed():
     published = [scored("a"), scored("b"), flagged("b"), scored("a", "other"), flagged("a", "other"), flagged("a")]
     assert run(10, "f", "a", published) == [scored("a"), flagged("b"), flagged("a")]
     assert run(10, "f", None, published) == [scored("a"), scored("b"), flagged("b"), flagged("a")]
+    assert run(10, None, None, published) == published
 
 
 def test_a_full_queue_is_dropped_and_the_listener_told():
@@ -80,6 +81,25 @@ def test_closing_ends_every_listener():
         return [each async for each in events.listen("f", None)]
 
     assert asyncio.run(main()) == []
+
+
+def test_a_feed_that_is_gone_ends_the_streams_of_its_listeners_alone():
+    async def main():
+        events = Events(3)
+        events.open()
+        of_feed, of_all = (asyncio.ensure_future(drain(events, feed)) for feed in ("f", None))
+        await asyncio.sleep(0)
+        events.keep({"other"})
+        assert await asyncio.wait_for(of_feed, 2) == []
+        events.publish([scored("a", "other")])
+        await asyncio.sleep(0.01)
+        events.close()
+        return await asyncio.wait_for(of_all, 2)
+
+    async def drain(events, feed):
+        return [each async for each in events.listen(feed, None)]
+
+    assert asyncio.run(main()) == [scored("a", "other")]
 
 
 def test_publishing_without_listeners_or_loop_does_nothing():

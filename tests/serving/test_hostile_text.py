@@ -68,7 +68,7 @@ def test_a_reason_that_brokers_and_records_give_is_text(page, offline, feed):
         text = hostile.TEXTS["markup"]
         live = state.live.status
         live.registry_error = live.last_undecodable = text
-        page.goto(url)
+        page.goto(f"{url}/?feed={feed.name}")
         expect(page.locator("#problem")).to_be_visible()
         health = page.evaluate("fetch('/health').then((answer) => answer.json())")
         assert health["kafka"]["last_undecodable"] == health["registry_error"] == text

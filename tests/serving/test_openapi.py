@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from contracts.feeds import Feed, Rule
-from serving import data_docs, health, metrics, routes, series_route
+from serving import data_docs, fleet, health, metrics, routes, series_route
 from serving.app import create_app
 from serving.memory import Anomaly, Reading
 from serving.settings import Settings
@@ -73,7 +73,7 @@ def described(tmp_path_factory):
 
 PATHS = [
     route.path
-    for part in (health, routes, series_route, data_docs, metrics)
+    for part in (health, fleet, routes, series_route, data_docs, metrics)
     for route in part.router.routes
     if route.include_in_schema
 ]

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from serving import health
 from serving.app import create_app
-from serving.events import INCIDENT, Event
+from serving.events import INCIDENT, SCORED, Event
 from serving.memory import Anomaly, Reading
 from serving.routes import event_json
 from tests.serving import world
@@ -48,6 +48,7 @@ def test_an_unknown_service_is_refused(client, feed):
         assert "'a/b'" in body["detail"]
     problem(client.get(f"/api/events?feed={feed.name}&service=x"), 404, "unknown-service")
     problem(client.get("/api/events?feed=x"), 404, "unknown-feed")
+    assert "feed" in problem(client.get("/api/events?service=x"), 422, "invalid-parameter")["detail"]
 
 
 @pytest.mark.parametrize(
@@ -173,6 +174,12 @@ def test_incidents_say_who_judged_them_when_and_why(client, feed, lake):
     found = {each["service"]: each["verdict"] for each in client.get(f"/api/feeds/{feed.name}/incidents").json()}
     said = {"by": "mara", "at": "2026-11-21T09:30:00Z", "reason": "a drill"}
     assert found == {"a": {"statement": 2, "kind": "false"} | said, "b": {"statement": 1, "kind": "exclude"} | said, "c": None}
+    scored = event_json(feed, Event(SCORED, feed.name, "a", Reading(start, 90, 45.0, 1.0, 200.0, True, 3)))
+    assert {name: json.loads(scored)[name] for name in ("feed", "service", "value")} == {
+        "feed": feed.name,
+        "service": "a",
+        "value": 90,
+    }
     event = Event(INCIDENT, feed.name, "a", of("a", start, "closed"))
     assert json.loads(event_json(feed, event, state.tables.statements(feed)))["verdict"] == found["a"]
     world.say(lake, feed, 3, "take_back", TakesBack=2)

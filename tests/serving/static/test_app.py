@@ -240,7 +240,7 @@ def test_nothing_is_cut_off_at_any_width(page, site, feed, width):
 def test_an_empty_platform_says_what_to_run(page, offline, feed):
     with served(offline) as (url, state):
         until("the broker counts as unreachable", lambda: state.live.status.broker == "unreachable")
-        page.goto(url)
+        page.goto(f"{url}/?feed={feed.name}")
         expect(page.locator("#chart-empty")).to_contain_text(f"sundial replay FILE --feed {feed.name}")
         expect(page.locator("#streams")).to_contain_text(f"switch on the DAG supervise_streams.{feed.name}")
         expect(page.locator("#baseline")).to_contain_text("trigger the DAG nightly_baseline")
