@@ -210,7 +210,13 @@ class Feed(Declaration):
 
     def day_type(self, day: dt.date) -> int:
         """ISO day of week, 1 Monday to 7 Sunday; a public holiday is 7. For Spark: jobs/transforms/calendar.py."""
-        return _day_type(day, self.holiday_dates(day, day))
+        return self.day_types(day, day)[day]
+
+    def day_types(self, first: dt.date, last: dt.date) -> dict[dt.date, int]:
+        """The day type of each date of [first, last], ascending."""
+        holidays = self.holiday_dates(first, last)
+        days = (first + dt.timedelta(days=number) for number in range((last - first).days + 1))
+        return {day: _day_type(day, holidays) for day in days}
 
     def baseline_dates(self, as_of: dt.date) -> dict[int, list[dt.date]]:
         """By day type, the dates that a baseline as of that date is made from: the last four before it, ascending."""

@@ -14,12 +14,11 @@ def band(rule: Rule, expected: Doubles, spread: Doubles) -> tuple[np.ndarray, np
     percent lets pass |Value - Expected| <= Expected * percent / 100, spread lets pass |Value - Expected| <= spread * Spread,
     minimum lets pass every value below it as long as Expected is below it too. Values are counts, so the band ends at zero.
     """
-    halves = []
+    half: Doubles = 0.0
     if rule.percent is not None:
-        halves.append(np.abs(expected) * rule.percent / 100)
+        half = np.abs(expected) * rule.percent / 100
     if rule.spread is not None:
-        halves.append(rule.spread * np.asarray(spread, float))
-    half = np.maximum.reduce(halves)  # NaN where any of them is
+        half = np.maximum(half, rule.spread * np.asarray(spread))  # NaN where either is
     low, high = expected - half, expected + half
     if rule.minimum is not None:
         below = ~np.isnan(half) & (np.asarray(expected) < rule.minimum)

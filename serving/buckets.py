@@ -40,6 +40,10 @@ class Grid:
     def intervals(self) -> int:
         return self.buckets * self.per_bucket
 
+    def place(self, at: np.ndarray) -> np.ndarray:
+        """Indexes of the intervals in which these instants lie (epoch milliseconds)."""
+        return (at - 1000 * self.start) // (1000 * self.interval_seconds)
+
 
 def grid(feed: Feed, start: float, until: float, width: int) -> Grid:
     """At most `width` buckets that cover [start, until] (epoch seconds). They divide a day, or are whole days."""
@@ -51,24 +55,20 @@ def grid(feed: Feed, start: float, until: float, width: int) -> Grid:
     return Grid(feed.interval_seconds, per_bucket, first, int(until // seconds) - first + 1)
 
 
-def buckets(grid: Grid, rule: Rule, readings: Readings, beside: Expectation) -> dict[str, np.ndarray]:
-    """The columns of models.Buckets; NaN: nothing there. beside: what is expected of each interval of the grid."""
-    interval = readings.at // (1000 * grid.interval_seconds) - grid.first_interval
-    within = (interval >= 0) & (interval < grid.intervals)
-    readings = Readings(*(column[within] for column in readings))
-    interval = interval[within]
+def buckets(grid: Grid, rule: Rule, readings: Readings, place: np.ndarray, beside: Expectation) -> dict[str, np.ndarray]:
+    """The columns of models.Buckets; NaN: nothing there. place: the index in the grid of each reading's interval. beside: what is
+    expected of each interval of the grid."""
     expected, spread = beside.expected.copy(), beside.spread.copy()
-    expected[interval], spread[interval] = readings.expected, readings.spread
+    expected[place], spread[place] = readings.expected, readings.spread
     low, high = (each.reshape(-1, grid.per_bucket) for each in band(rule, expected, spread))
-    number = interval // grid.per_bucket
-    count = np.bincount(number, minlength=grid.buckets)
+    starts = np.searchsorted(place, np.arange(grid.buckets + 1) * grid.per_bucket)
+    count = np.diff(starts)
     there = np.flatnonzero(count)
-    starts = np.searchsorted(number, there)
 
     def of_readings(reduced: np.ufunc, column: np.ndarray) -> np.ndarray:
         found = np.full(grid.buckets, np.nan)
         if there.size:
-            found[there] = reduced.reduceat(column, starts)
+            found[there] = reduced.reduceat(column, starts[there])
         return found
 
     return {
@@ -76,7 +76,7 @@ def buckets(grid: Grid, rule: Rule, readings: Readings, beside: Expectation) -> 
         "min": of_readings(np.minimum, readings.value),
         "max": of_readings(np.maximum, readings.value),
         "mean": of_readings(np.add, readings.value.astype(float)) / np.maximum(count, 1),
-        "anomalies": np.bincount(number, weights=readings.anomalous, minlength=grid.buckets).astype(np.int64),
+        "anomalies": np.nan_to_num(of_readings(np.add, readings.anomalous.astype(np.int64))).astype(np.int64),
         "expected": _mean(expected.reshape(-1, grid.per_bucket)),
         "low": np.fmin.reduce(low, axis=1),
         "high": np.fmax.reduce(high, axis=1),

@@ -22,45 +22,57 @@ class Expectation(NamedTuple):
 
 def expectation(feed: Feed, arrays: ArraysOfDay, first: int, intervals: int) -> Expectation:
     """Of so many intervals. first: the first one's number since the epoch."""
-    seconds = (first + np.arange(intervals, dtype=np.int64)) * feed.interval_seconds
-    wall = seconds + _utc_offsets(feed, seconds)
-    days, slots = wall // SECONDS_PER_DAY, wall % SECONDS_PER_DAY // feed.interval_seconds
     expected, spread = np.full(intervals, np.nan), np.full(intervals, np.nan)
-    starts = np.flatnonzero(np.diff(days, prepend=days[:1] - 1))
-    for start, end in zip(starts, [*starts[1:], intervals], strict=True):
-        of_day = arrays(feed.day_type(EPOCH + dt.timedelta(days=int(days[start]))))
-        if of_day is None or not of_day.last4avg.size:
+    if not intervals:
+        return Expectation(expected, spread)
+    parts = list(_parts(feed, first, intervals))
+    day_types = feed.day_types(parts[0].date, parts[-1].date)
+    slots = np.arange(feed.slots)
+    for part in parts:
+        of_day = arrays(day_types[part.date])
+        if of_day is None:
             continue
-        here = slots[start:end]
-        there = np.minimum(here, len(of_day.last4avg) - 1)
-        expected[start:end] = np.where(here == there, of_day.last4avg[there] * of_day.growth, np.nan)
+        averages = of_day.last4avg[part.slot : part.slot + part.length] * of_day.growth
+        there = slice(part.start, part.start + len(averages))
+        expected[there] = averages
         if of_day.spread.size:
-            spread[start:end] = of_day.spread[here * len(of_day.spread) // feed.slots]
-    return Expectation(expected, np.where(np.isnan(expected), np.nan, spread))
+            window = slots[part.slot : part.slot + len(averages)] * len(of_day.spread) // feed.slots
+            spread[there] = np.where(np.isnan(averages), np.nan, of_day.spread[window])
+    return Expectation(expected, spread)
 
 
-def _utc_offsets(feed: Feed, seconds: np.ndarray) -> np.ndarray:
-    """By how many seconds the clocks of the feed's zone are ahead of UTC at each of these instants (ascending)."""
-    offsets = np.zeros(len(seconds), np.int64)
-    for start, end, offset in _even(feed, seconds, 0, len(seconds)):
-        offsets[start:end] = offset
-    return offsets
+class Part(NamedTuple):
+    """Intervals of one local date in which the clocks go on evenly: one slot after the other."""
+
+    date: dt.date
+    slot: int  # of the first one
+    start: int  # its index
+    length: int
 
 
-def _even(feed: Feed, seconds: np.ndarray, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Parts of [start, end) in which the clocks go on evenly. They are not changed twice in a day."""
-    if start == end:
-        return
-    first, last = _offset(feed, seconds[start]), _offset(feed, seconds[end - 1])
-    if first == last and seconds[end - 1] - seconds[start] <= SECONDS_PER_DAY:
-        yield start, end, first
+def _parts(feed: Feed, first: int, intervals: int) -> Iterator[Part]:
+    """The parts of so many intervals, in order. first: the first one's number since the epoch."""
+    for start, end, offset in _even(feed, first, 0, intervals):
+        while start < end:
+            wall = (first + start) * feed.interval_seconds + offset
+            day, second = divmod(wall, SECONDS_PER_DAY)
+            length = min(end - start, -(-(SECONDS_PER_DAY - second) // feed.interval_seconds))
+            yield Part(EPOCH + dt.timedelta(days=day), second // feed.interval_seconds, start, length)
+            start += length
+
+
+def _even(feed: Feed, first: int, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Parts of [start, end), each with how many seconds the clocks are ahead of UTC. They are not changed twice in a day."""
+    before, after = (_offset(feed, (first + index) * feed.interval_seconds) for index in (start, end - 1))
+    if before == after and (end - 1 - start) * feed.interval_seconds <= SECONDS_PER_DAY:
+        yield start, end, before
         return
     middle = (start + end) // 2
-    yield from _even(feed, seconds, start, middle)
-    yield from _even(feed, seconds, middle, end)
+    yield from _even(feed, first, start, middle)
+    yield from _even(feed, first, middle, end)
 
 
-def _offset(feed: Feed, second: np.int64) -> int:
-    offset = dt.datetime.fromtimestamp(int(second), feed.zone).utcoffset()
+def _offset(feed: Feed, second: int) -> int:
+    offset = dt.datetime.fromtimestamp(second, feed.zone).utcoffset()
     assert offset is not None  # a zone's clocks always have one
     return round(offset.total_seconds())

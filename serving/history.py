@@ -27,7 +27,7 @@ QUERY = """
 SELECT epoch_us(Timestamp) AS Instant, Value, epoch_us(KafkaTimestamp) AS Taken
 FROM (SELECT NULL::TIMESTAMPTZ AS KafkaTimestamp WHERE false UNION ALL BY NAME
       SELECT * FROM read_parquet($files, union_by_name = true, hive_partitioning = false))
-WHERE ServiceName = $service ORDER BY Instant"""
+WHERE ServiceName = $service"""
 
 DayKey = tuple[str, str, dt.date, tuple[str, ...]]  # feed, service, local date, the date's files
 
@@ -114,7 +114,8 @@ class History:
         if root.is_dir():
             values = {"files": [str(root / file) for file in files], "service": service}
             columns = self._duckdb.cursor().execute(QUERY, values).fetchnumpy()
-            at, value, taken = (np.ma.filled(columns[name], 0) for name in ("Instant", "Value", "Taken"))
+            order = np.argsort(columns["Instant"], kind="stable")
+            at, value, taken = (np.ma.filled(columns[name], 0)[order] for name in ("Instant", "Value", "Taken"))
         else:
             at, value, taken = _scanned(dataset, within)
         return Archived(at // 1000, value.astype(np.int64), taken // 1000)

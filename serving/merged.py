@@ -30,20 +30,22 @@ class Readings(NamedTuple):
 def merged(archived: Archived, live: Scored) -> Scored:
     """Each reading once. An archived one comes without baseline: -1, and NaN."""
     place = np.searchsorted(live.at, archived.at)
-    both = np.flatnonzero(np.append(live.at, -1)[np.minimum(place, len(live.at))] == archived.at)
-    both = both[place[both] < len(live.at)]
+    both = np.flatnonzero(place < len(live.at))
+    both = both[live.at[place[both]] == archived.at[both]]
     later = archived.taken[both] > live.taken[place[both]]
-    live_stays, archived_stays = np.ones(len(live.at), bool), np.ones(len(archived.at), bool)
-    live_stays[place[both[later]]] = False
-    archived_stays[both[~later]] = False
-    columns = zip(live.where(live_stays), _unjudged(archived).where(archived_stays), strict=True)
-    whole = Scored(*(np.concatenate(pair) for pair in columns))
-    return whole.where(np.argsort(whole.at, kind="stable"))
+    live = Scored(*(np.delete(column, place[both[later]]) for column in live))
+    unjudged = _unjudged(Archived(*(np.delete(column, both[~later]) for column in archived)))
+    whole = Scored(*(np.concatenate(pair) for pair in zip(unjudged, live, strict=True)))
+    if len(live.at) and len(unjudged.at) and unjudged.at[-1] > live.at[0]:
+        order = np.argsort(whole.at, kind="stable")
+        whole = Scored(*(column[order] for column in whole))
+    return whole
 
 
 def _unjudged(archived: Archived) -> Scored:
     nothing, none = np.full(len(archived.at), np.nan), np.full(len(archived.at), -1)
-    return Scored(archived.at, archived.value, nothing, nothing, nothing, none * 0, none, archived.taken)
+    verdict = np.zeros(len(archived.at), np.int8)
+    return Scored(archived.at, archived.value, nothing, nothing, nothing, verdict, none, archived.taken)
 
 
 def judged(readings: Scored, rule: Rule, beside: Expectation, version: int | None) -> Readings:

@@ -38,8 +38,10 @@ class Scored(NamedTuple):
     baseline_version: np.ndarray  # int64
     taken: np.ndarray  # int64: epoch milliseconds at which the broker took the scored row
 
-    def where(self, chosen: np.ndarray) -> "Scored":
-        return Scored(*(column[chosen] for column in self))
+    def between(self, start: int, end: int) -> "Scored":
+        """Those of [start, end] (epoch milliseconds)."""
+        there = slice(np.searchsorted(self.at, start), np.searchsorted(self.at, end, side="right"))
+        return Scored(*(column[there] for column in self))
 
 
 class Series:

@@ -11,7 +11,7 @@ from contracts.feeds import Feed
 from serving import models
 from serving.band import band
 from serving.buckets import buckets, grid
-from serving.expectation import ArraysOfDay, expectation
+from serving.expectation import ArraysOfDay, Expectation, expectation
 from serving.history import Archived
 from serving.memory import Reading
 from serving.merged import Readings, judged, merged
@@ -60,10 +60,9 @@ def series(
     """
     cut = grid(feed, shown.start.timestamp(), shown.until.timestamp(), width)
     beside = expectation(feed, arrays, cut.first_interval, cut.intervals)
-    once = merged(archived, live)
-    once = once.where((once.at >= 1000 * cut.start) & (once.at <= 1000 * shown.end.timestamp()))
-    place = once.at // (1000 * feed.interval_seconds) - cut.first_interval
-    readings = judged(once, feed.rule, type(beside)(*(column[place] for column in beside)), version)
+    once = merged(archived, live).between(1000 * cut.start, round(1000 * shown.end.timestamp()))
+    place = cut.place(once.at)
+    readings = judged(once, feed.rule, Expectation(*(column[place] for column in beside)), version)
     return {
         "feed": feed.name,
         "service": service,
@@ -75,7 +74,7 @@ def series(
         "until": shown.until,
         "live": shown.live,
         "newest": _newest(feed, readings),
-        "buckets": buckets(cut, feed.rule, readings, beside),
+        "buckets": buckets(cut, feed.rule, readings, place, beside),
     }
 
 

@@ -232,6 +232,7 @@ byId("chart").addEventListener("keydown", ({ key }) => {
 addEventListener("popstate", () => run("choice", start));
 setInterval(showFreshness, 1000);
 setInterval(() => !document.hidden && now.feed && run("state", loadState), STATE_SECONDS * 1000);
+setInterval(() => !document.hidden && now.series?.loading && run("series", () => loadSeries(false)), STATE_SECONDS * 1000);
 setInterval(() => !document.hidden && now.service !== null && run("series", () => loadSeries(false)), 30_000);
 
 /** What was left alone while nobody looked or no network was there. */

@@ -86,6 +86,21 @@ def test_new_records_appear_by_themselves(page, site, feed, at):
     assert seconds == sorted(set(seconds))
 
 
+@pytest.mark.full
+def test_new_records_are_counted_where_a_bucket_has_several(page, site, feed, at):
+    url, topics = site
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.goto(f"{url}/?feed={feed.name}&service=a&minutes=60")
+    expect(page.locator("#connection")).to_have_text("Live")
+    length = drawn(page)[0][1] - drawn(page)[0][0]
+    assert length == 20, "two readings in a bucket"
+    topics.send("scored", [derived.scored("a", at(30), 100), derived.scored("a", at(31), 333, Anomalous=True)])
+    until("both are counted", lambda: (drawn(page)[1])[drawn(page)[0].index(at(30).timestamp())] == 216.5)
+    place = drawn(page)[0].index(at(30).timestamp())
+    assert page.evaluate("(place) => sundial.chart.data.slice(5).map((column) => column[place])", place) == [333, 100, 333]
+    expect(page.locator("#figures")).to_contain_text("333")
+
+
 def test_incidents_open_and_close_before_ones_eyes(page, site, feed, at):
     url, topics = site
     page.goto(f"{url}/?feed={feed.name}&service=a")
