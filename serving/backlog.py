@@ -16,6 +16,7 @@ from contracts.feeds import Feed
 from serving.decoder import RegistryUnavailable, Undecodable
 from serving.history import History
 from serving.intake import Intake
+from serving.live_consumer import reader
 
 log = logging.getLogger("serving.backlog")
 
@@ -70,15 +71,7 @@ class Backlog:
             self._unread.add(feed.name)
 
     def _read_back(self, feed: Feed) -> int:
-        consumer = Consumer(
-            {
-                **self._kafka,
-                "group.id": "sundial-serving",  # librdkafka wants a name; nothing is ever committed under it
-                "enable.auto.commit": False,
-                "enable.partition.eof": True,
-                "fetch.queue.backoff.ms": 5,
-            }
-        )
+        consumer = Consumer(reader(self._kafka))
         try:
             stops = self._assign(consumer, feed)
             records = 0

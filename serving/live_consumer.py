@@ -27,6 +27,7 @@ librdkafka_log.setLevel(logging.CRITICAL)  # it repeats itself at every attempt 
 
 BATCH = 2000  # records per turn
 DISCOVER_SECONDS = 5.0  # how often feeds, topics and brokers are looked for
+QUIET: dict[str, Any] = {"reconnect.backoff.max.ms": 2000, "logger": librdkafka_log}
 NOT_DEPLOYED = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)  # as of a feed declared just now
 INTERVALS_BACK = 360  # a feed of long intervals is read back at least this many of them
 
@@ -69,19 +70,8 @@ class LiveConsumer:
         self._stop = threading.Event()
         self._turned_at: float | None = None
         self._thread = threading.Thread(target=self._run, name="live", daemon=True)
-        common: dict[str, Any] = {**kafka, "reconnect.backoff.max.ms": 2000, "logger": librdkafka_log}
-        self._admin = AdminClient(common)
-        self._consumer = Consumer(
-            {
-                **common,
-                "group.id": "sundial-serving",  # librdkafka wants a name; nothing is ever committed under it
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "enable.partition.eof": True,
-                "fetch.queue.backoff.ms": 5,
-                "error_cb": self._on_error,
-            }
-        )
+        self._admin = AdminClient({**kafka, **QUIET})
+        self._consumer = Consumer({**reader(kafka), "error_cb": self._on_error})
 
     def start(self) -> None:
         self._thread.start()
@@ -233,6 +223,19 @@ class LiveConsumer:
         if self.status.broker != "unreachable":
             log.warning("broker unreachable: %s; trying again", reason)
         self.status.broker, self.status.broker_error = "unreachable", reason
+
+
+def reader(kafka: dict[str, str]) -> dict[str, Any]:
+    """Options of a consumer that reads for itself."""
+    return {
+        **kafka,
+        **QUIET,
+        "group.id": "sundial-serving",  # librdkafka wants a name; nothing is ever committed under it
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        "enable.partition.eof": True,
+        "fetch.queue.backoff.ms": 5,
+    }
 
 
 def _topics(feeds: Mapping[str, Feed]) -> dict[str, tuple[Feed, str]]:
