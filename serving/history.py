@@ -161,8 +161,8 @@ def _services(table: DeltaTable) -> frozenset[str]:
     dates = sorted({action["partition.Date"] for action in _files(table)})
     if not dates:
         return frozenset()
-    newest = table.to_pyarrow_dataset().to_table(columns=["ServiceName"], filter=ds.field("Date").isin(dates[-2:]))
-    return frozenset(newest["ServiceName"].unique().to_pylist())
+    newest = table.to_pyarrow_dataset().to_batches(columns=["ServiceName"], filter=ds.field("Date").isin(dates[-2:]))
+    return frozenset(name for batch in newest for name in batch.column(0).unique().to_pylist())
 
 
 def _newest(table: DeltaTable) -> dict[str, dt.datetime]:
