@@ -75,24 +75,27 @@ TAKEN = st.lists(st.tuples(st.integers(1, 1000), st.integers(0, 200)), min_size=
 ALL = st.dictionaries(st.integers(0, LENGTH - 1), TAKEN, min_size=1)
 
 
-@given(readings=ALL, archived_until=st.integers(0, 1001), kept_from=st.integers(0, 1001), width=st.sampled_from([10, 25, 200]))
-def test_wherever_the_seam_lies_the_series_is_that_of_all_readings(readings, archived_until, kept_from, width):
-    """The archive took all until an instant; the stream scored all, and memory kept what it scored since another one."""
-    kept_from = min(kept_from, archived_until)
-    archived, live = [], []
+INSTANTS = st.integers(0, 1001)
+
+
+@given(readings=ALL, archived=INSTANTS, kept=INSTANTS, scored=INSTANTS, width=st.sampled_from([10, 25, 200]))
+def test_wherever_the_seam_lies_the_series_is_that_of_all_readings(readings, archived, kept, scored, width):
+    """The archive took all until `archived`. Memory has what the stream took from `kept` until `scored`; it may be behind."""
+    kept = min(kept, archived)
+    of_history, of_memory, newest = [], [], {}
     for number, versions in readings.items():
-        if before := [each for each in versions if each[0] < archived_until]:
-            archived.append((ms(number), max(before)[1], max(before)[0]))
-        live += [
-            Reading(ms(number), value, None, None, None, False, -1, taken) for taken, value in versions if taken >= kept_from
-        ]
+        if before := [each for each in versions if each[0] < archived]:
+            of_history.append((ms(number), max(before)[1], max(before)[0]))
+        held = [each for each in versions if kept <= each[0] < scored]
+        of_memory += [Reading(ms(number), value, None, None, None, False, -1, taken) for taken, value in held]
+        if before or held:
+            newest[number] = max([*before, *held])[1]
     until = START + dt.timedelta(seconds=INTERVAL * LENGTH)
     shown = Window(START, until, until, live=True)
-    scored = live_of(live).scored(ms(0), ms(LENGTH))
-    found = series(FEED, "a", shown, width, archived_of(archived), scored, baseline, 4)
+    live = live_of(of_memory).scored(ms(0), ms(LENGTH))
+    found = series(FEED, "a", shown, width, archived_of(of_history), live, baseline, 4)
     cut = grid(FEED, START.timestamp(), until.timestamp(), width)
     assert cut.buckets <= width
-    newest = {number: max(versions)[1] for number, versions in readings.items()}
     per = cut.per_bucket
     shift = round(START.timestamp()) // INTERVAL - cut.first_interval
     for bucket in range(cut.buckets):
@@ -110,8 +113,9 @@ def test_wherever_the_seam_lies_the_series_is_that_of_all_readings(readings, arc
         assert columns["expected"] == (
             pytest.approx(sum(beside) / len(beside)) if beside else pytest.approx(math.nan, nan_ok=True)
         )
-    last = max(newest)
-    assert (found["newest"]["at"].timestamp() * 1000, found["newest"]["value"]) == (ms(last), newest[last])
+    last = max(newest, default=None)
+    seen = found["newest"] and (found["newest"]["at"].timestamp() * 1000, found["newest"]["value"])
+    assert seen == (None if last is None else (ms(last), newest[last]))
 
 
 def test_a_correction_that_was_archived_after_the_stream_scored_the_reading_replaces_it():
