@@ -1,5 +1,7 @@
 """The region of values that a feed's rule lets pass: what the chart shades."""
 
+from typing import Any
+
 import numpy as np
 
 from contracts.feeds import Rule
@@ -7,7 +9,7 @@ from contracts.feeds import Rule
 Doubles = np.ndarray | float
 
 
-def band(rule: Rule, expected: Doubles, spread: Doubles) -> tuple[np.ndarray, np.ndarray]:
+def band(rule: Rule, expected: Doubles, spread: Doubles) -> tuple[Any, Any]:
     """Lowest and highest value that the rule does not flag beside this baseline; NaN where it flags nothing at all.
 
     A reading is flagged when every condition that is on holds, so the band is the widest of what each condition lets pass:
