@@ -76,6 +76,7 @@ def test_five_weeks_show_every_spike_before_there_is_a_baseline_and_dragging_zoo
     assert (length(page), asked(page)["minutes"], drawn(page)[0][1] - drawn(page)[0][0]) == (0, "50400", seconds[1] - seconds[0])
 
 
+@pytest.mark.full
 def test_keys_move_and_zoom_and_the_way_back_is_the_browsers(page, archived):
     page.goto(f"{archived}&minutes=1440&from=2026-06-01T00:00:00Z&to=2026-06-01T08:00:00Z")
     expect(page.locator("#instant-text")).to_have_text("31 May 2026, 20:00:00 to 01 Jun 2026, 04:00:00.")
