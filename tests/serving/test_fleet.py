@@ -141,8 +141,8 @@ def test_silence_is_what_the_feed_declares_and_a_retired_service_may_be(offline,
         {"silence": 6, "retired": ["gone-.*"], "overrides": [{"services": "slow", "rule": {"silence": 20}}]}
     )
     declare(offline.feeds, feed.model_copy(update={"incidents": rule}))
-    client = TestClient(create_app(offline), base_url="http://127.0.0.1")
-    state = client.app.state.sundial
+    app = create_app(offline)
+    client, state = TestClient(app, base_url="http://127.0.0.1"), app.state.sundial
     state.live.status.as_of = dt.datetime.fromtimestamp(START / 1000, dt.UTC)
     for name, at in {"a": 7, "b": 8, "slow": 21, "slower": 21, "gone-1": 30, "gone-2": 1}.items():
         state.memory.put_reading(feed.name, name, reading(ago(at)))
