@@ -4,7 +4,7 @@ import datetime as dt
 import zoneinfo
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import holidays as holiday_calendars
 from pydantic import Field, field_validator, model_validator
@@ -36,10 +36,14 @@ COUNTED = ("Timestamp", "Value")  # fields of a reading that is counted from lin
 
 
 class Rule(Declared):
-    """When a reading is anomalous: every condition that is on (not null) must hold."""
+    """When a reading is anomalous: every condition that is on (not null) must hold.
 
-    percent: Annotated[float, Field(ge=0)] | None = 5.0  # abs(PredictedPct - 100) > percent
-    spread: Annotated[float, Field(gt=0)] | None = None  # abs(PredictedDiff) > spread * Spread
+    normal: what a reading is compared with. plain: Expected and Spread. robust: Level and Scale, in their place below.
+    """
+
+    normal: Literal["plain", "robust"] = "plain"
+    percent: Annotated[float, Field(ge=0)] | None = 5.0  # abs(100 * Value / Expected - 100) > percent
+    spread: Annotated[float, Field(gt=0)] | None = None  # abs(Value - Expected) > spread * Spread
     minimum: Annotated[float, Field(ge=0)] | None = None  # max(Value, Expected) >= minimum
 
     @model_validator(mode="after")
@@ -96,7 +100,7 @@ class Feed(Declaration):
     most_ahead: Duration = "14 days"  # how far a reading's time may be ahead of the broker's clock; beyond, a dead letter
     most_behind: Duration | None = None  # how far it may be behind that clock; null: history_days
     longest_service: Annotated[int, Field(ge=1, le=1024)] = 256  # bytes of a service's name; a longer one is no reading
-    history_days: Annotated[int, Field(ge=60)] = 400  # of history/<table>; every baseline needs the last nine weeks at most
+    history_days: Annotated[int, Field(ge=60)] = 400  # of history/<table>; a baseline needs the last 16 weeks at most
     growth: bool = False  # whether what is expected follows the weekly growth of the last four weeks
     spread_window_seconds: Annotated[int, Field(gt=0, le=SECONDS_PER_DAY)] = 900  # neighbourhood that pools residuals
     rule: Rule = Rule()

@@ -100,10 +100,10 @@ def expected(feed: Feed, arrays: ArraysOfDay, start: dt.datetime, until: dt.date
 
 def _cell(arrays: Arrays | None, slot: int, slots: int) -> tuple[float | None, float | None]:
     """What is expected of a slot, and the spread of the window of neighbouring slots that it lies in."""
-    if arrays is None or slot >= len(arrays.last4avg) or arrays.last4avg[slot] is None:
+    if arrays is None or slot >= len(arrays.normal) or arrays.normal[slot] is None:
         return None, None
     spread = arrays.spread[slot * len(arrays.spread) // slots] if arrays.spread else None
-    return arrays.last4avg[slot] * arrays.growth, spread
+    return arrays.normal[slot] * arrays.growth, spread
 
 
 def instant(milliseconds: int) -> dt.datetime:

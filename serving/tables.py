@@ -27,10 +27,10 @@ Version = tuple[str, int]  # a table deleted and created again counts its versio
 
 @dataclass(frozen=True)
 class Arrays:
-    """A service's baseline for one day type; None where there is none. What is expected of a slot is last4avg[slot] * growth."""
+    """A service's baseline for one day type; None where there is none. What is expected of a slot is normal[slot] * growth."""
 
-    last4avg: list[float | None]  # by slot
-    spread: list[float | None]  # by window of neighbouring slots: index slot * len(spread) // slots
+    normal: list[float | None]  # by slot: Last4Avg, or Level where the feed's rule goes by the robust normal
+    spread: list[float | None]  # by window of neighbouring slots, or by slot: index slot * len(spread) // slots
     growth: float
 
 
@@ -91,7 +91,7 @@ class Tables:
             if key in self._arrays:
                 self._arrays.move_to_end(key)
                 return self._arrays[key]
-        arrays = _read_arrays(table, service, day_type)
+        arrays = _read_arrays(table, feed, service, day_type)
         with self._lock:
             self._arrays[key] = arrays
             while len(self._arrays) > CACHED_ARRAYS:
@@ -192,12 +192,20 @@ def _version(table: DeltaTable) -> Version:
     return str(table.metadata().id), table.version()
 
 
-def _read_arrays(table: DeltaTable, service: str, day_type: int) -> Arrays | None:
+def _read_arrays(table: DeltaTable, feed: Feed, service: str, day_type: int) -> Arrays | None:
     here = (ds.field("ServiceName") == service) & (ds.field("DayType") == day_type)
-    rows = table.to_pyarrow_dataset().to_table(columns=["Last4Avg", "Spread", "Growth"], filter=here).to_pylist()
+    dataset = table.to_pyarrow_dataset()
+    wanted = ("Last4Avg", "Spread", "Growth") if feed.rule.normal == "plain" else ("Last4Avg", "Level", "Scale", "Growth")
+    known = [name for name in wanted if name in dataset.schema.names]  # a baseline of an earlier release has no robust normal
+    rows = dataset.to_table(columns=known, filter=here).to_pylist()
     if not rows or rows[0]["Growth"] is None:
         return None
-    return Arrays(rows[0]["Last4Avg"] or [], rows[0]["Spread"] or [], rows[0]["Growth"])
+    found, averages = rows[0], rows[0]["Last4Avg"] or []
+    if feed.rule.normal == "plain":
+        return Arrays(averages, found["Spread"] or [], found["Growth"])
+    # As in scoring: without an average there is no baseline, whatever the robust normal knows.
+    levels = [level if average is not None else None for average, level in zip(averages, found.get("Level") or [], strict=False)]
+    return Arrays(levels, found.get("Scale") or [], 1.0)
 
 
 def _read_services(table: DeltaTable) -> frozenset[str]:

@@ -29,7 +29,7 @@ def anomalous(
 ) -> Column:
     """Whether a reading breaks the rule (boolean, never null): every condition that is on must hold.
 
-    percent: abs(PredictedPct - 100) > percent; where Expected is zero, any other value is past every percentage.
+    percent: abs(100 * Value / Expected - 100) > percent; where Expected is zero, any other value is past every percentage.
     spread:  abs(PredictedDiff) > spread * Spread, Spread being the robust standard deviation; unknown spread: not anomalous.
     minimum: the greater of Value and Expected is at least this.
     """
