@@ -205,12 +205,21 @@ class Feed(Declaration):
 
     def holiday_dates(self, first: dt.date, last: dt.date) -> list[dt.date]:
         """Public holidays in [first, last], ascending; none where the feed names no calendar."""
+        return list(self._holiday_names(first, last))
+
+    def same_holiday_before(self, day: dt.date) -> dt.date | None:
+        """The date of the year before that had the name of this public holiday; None if there was none."""
+        name = self._holiday_names(day, day).get(day)
+        first, last = day - dt.timedelta(days=400), day - dt.timedelta(days=330)  # movable feasts come up to five weeks apart
+        return next((date for date, other in self._holiday_names(first, last).items() if other == name), None)
+
+    def _holiday_names(self, first: dt.date, last: dt.date) -> dict[dt.date, str]:
         if self.holidays is None:
-            return []
+            return {}
         calendar = holiday_calendars.country_holidays(
             self.holidays.country, subdiv=self.holidays.subdivision, years=range(first.year, last.year + 1)
         )
-        return sorted(day for day in calendar if first <= day <= last)
+        return {day: calendar[day] for day in sorted(calendar) if first <= day <= last}
 
     def day_type(self, day: dt.date) -> int:
         """ISO day of week, 1 Monday to 7 Sunday; a public holiday is 7. For Spark: jobs/transforms/calendar.py."""

@@ -9,7 +9,7 @@ candidate is what a full rebuild would give, at the cost of what changed.
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,10 +19,11 @@ from pyspark.sql import DataFrame, SparkSession
 from contracts.baseline_log import DAY_TYPES, changed_day_types
 from contracts.exclusions import Excluded
 from contracts.feeds import Feed
-from jobs.backends import exclusions, history_runs, history_table, not_normal, settings, spark, tables
+from jobs.backends import exclusions, history_runs, history_table, not_normal, past_holidays, settings, spark, tables
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.transforms import baseline, excluded_slots, growth, holiday_kinds, normal, packed, weighted_median
+from jobs.transforms.holiday_kinds import Kind
 from jobs.transforms.packed import How, Source
 
 FORMULAS = (baseline, excluded_slots, growth, normal, packed, weighted_median)
@@ -40,14 +41,22 @@ def main(platform: Platform) -> None:
     version, before = history.version(), table.version()
     if version < 0:
         raise JobError(f"history/{feed.table} does not exist; archive the feed first (jobs/archive.py --feed {feed.name})")
-    of_day_types = sources(feed, as_of, not_normal.known(platform, feed))
+    known_holidays = {} if options.full else _newest_note(table).get("holidays", {})
+    holidays = past_holidays.found(platform, feed, as_of, version, how(feed), known_holidays)
+    of_day_types = sources(feed, as_of, not_normal.known(platform, feed), {date: each["like"] for date, each in holidays.items()})
     wanted = inputs(feed, of_day_types, history.fingerprints(version))
     if not wanted:
         dates = sorted(date for source in of_day_types.values() for date in source.last)
         raise JobError(f"history/{feed.table} has no reading of any of the dates that count, {dates[0]} to {dates[-1]}")
     known = {} if options.full else _known_inputs(table, before)
     stale = changed_day_types(wanted, known)
-    note = {"run_id": options.run_id, "as_of": as_of.isoformat(), "history_version": version, "inputs": wanted}
+    note = {
+        "run_id": options.run_id,
+        "as_of": as_of.isoformat(),
+        "history_version": version,
+        "inputs": wanted,
+        "holidays": holidays,
+    }
     if stale:
         _build(platform, feed, of_day_types, stale, note, whole=not known, after=before)
     else:
@@ -56,11 +65,10 @@ def main(platform: Platform) -> None:
     print(f"baseline_candidate/{feed.table}: version {table.version()} as of {as_of}, {done}", flush=True)
 
 
-def sources(feed: Feed, as_of: dt.date, found: Iterable[Excluded]) -> dict[int, Source]:
-    """By day type, what its rows are made from. found: readings that are not normal."""
-    first = as_of - dt.timedelta(weeks=normal.DATES + 4)
-    declared: dict[dt.date, holiday_kinds.Kind | None] = dict.fromkeys(feed.holiday_dates(first, as_of), "sunday")
-    last, dates = feed.baseline_dates(as_of), holiday_kinds.dates_of_kinds(as_of, declared)
+def sources(feed: Feed, as_of: dt.date, found: Iterable[Excluded], like: Mapping[str, Kind | None]) -> dict[int, Source]:
+    """By day type, what its rows are made from. found: readings that are not normal. like: by date, what holidays were like."""
+    kinds = past_holidays.declared(feed, as_of) | {dt.date.fromisoformat(date): kind for date, kind in like.items()}
+    last, dates = feed.baseline_dates(as_of), holiday_kinds.dates_of_kinds(as_of, kinds)
     found = list(found)
     return {
         day_type: Source(
@@ -100,6 +108,12 @@ def _known_inputs(table: tables.Table, version: int) -> dict[str, str]:
     """The inputs that the newest candidate's rows were made from; empty if something else has written to the table since."""
     newest = table.newest_commit_with("inputs")
     return newest.note["inputs"] if newest and table.fingerprints(newest.version) == table.fingerprints(version) else {}
+
+
+def _newest_note(table: tables.Table) -> dict:
+    """What the newest candidate says of itself; nothing if there is none."""
+    newest = table.newest_commit_with("inputs")
+    return newest.note if newest else {}
 
 
 def _build(

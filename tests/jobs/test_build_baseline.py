@@ -63,11 +63,16 @@ def test_a_night_computes_the_one_kind_of_day_that_changed(spark, run_job, lake_
     night(run_job, lake_platform, "n2", AS_OF + dt.timedelta(days=1))
     said = capsys.readouterr().out
     assert "reading 2026-09-14, " in said
+    assert "was like" not in said, "what the holidays were like is known since the first night"
     assert ", 2026-11-09, 2026-11-16, 2026-11-23, 2026-11-30\n" in said
     assert "version 1 as of 2026-12-01, day types 1 computed" in said
     arrive(spark, lake_platform, readings(dt.date(2026, 11, 26), hours=[3], value=900, offset=7))  # a holiday: among the Sundays
     build(run_job, lake_platform, "n3", AS_OF + dt.timedelta(days=1))
-    assert "day types 7 computed" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "day types 7 computed" in said
+    assert [line.split(":")[0] for line in said.splitlines() if "was like" in line] == ["2026-11-26"]
+    holidays = tables.candidate(lake_platform, FEED).newest_commit_with("holidays").note["holidays"]
+    assert list(holidays) == ["2026-10-12", "2026-11-11", "2026-11-26"]
     build(run_job, lake_platform, "n4", AS_OF + dt.timedelta(days=1))
     assert "version 3 as of 2026-12-01, nothing has changed" in capsys.readouterr().out
 
@@ -86,7 +91,7 @@ def test_what_is_not_normal_changes_the_inputs_of_the_day_types_whose_dates_it_t
     files = {(AS_OF - dt.timedelta(days=back)).isoformat(): str(back) for back in range(1, 100)}
 
     def digests(*found):
-        return build_baseline.inputs(FEED, build_baseline.sources(FEED, as_of, found), files)
+        return build_baseline.inputs(FEED, build_baseline.sources(FEED, as_of, found, {}), files)
 
     def changed(*found):
         return [int(day_type) for day_type, digest in digests(*found).items() if digest != digests()[day_type]]
@@ -95,7 +100,7 @@ def test_what_is_not_normal_changes_the_inputs_of_the_day_types_whose_dates_it_t
     assert changed(Excluded("I-94", noon, noon + hour)) == [2]
     assert changed(Excluded(None, noon, noon + 24 * hour)) == [2, 7]  # Veterans Day is a holiday
     assert changed(Excluded("I-94", noon - 365 * 24 * hour, noon - 360 * 24 * hour)) == []
-    source = build_baseline.sources(FEED, as_of, [Excluded("I-94", noon, noon + hour)])[2]
+    source = build_baseline.sources(FEED, as_of, [Excluded("I-94", noon, noon + hour)], {})[2]
     assert source.left_out == [("I-94", 1794312000000, 1794315600000)]
     assert (len(source.last), len(source.normal)) == (4, 12)
     assert (source.normal[-4:], source.normal[0]) == (source.last, dt.date(2026, 9, 8))

@@ -43,7 +43,7 @@ def history(until: dt.date) -> dict[dt.date, np.ndarray]:
 
 def night(days: dict[dt.date, np.ndarray], as_of: dt.date) -> dict:
     """The row of the baseline, as of that date, for its day type."""
-    source = build_baseline.sources(FEED, as_of, [])[FEED.day_type(as_of)]
+    source = build_baseline.sources(FEED, as_of, [], {})[FEED.day_type(as_of)]
     here = {date: days[date] for date in source.dates}
     slots, count = np.arange(FEED.slots, dtype=np.int32).tobytes(), len(here)
     runs = pa.table(
