@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import holidays as holiday_calendars
 from pydantic import Field, field_validator, model_validator
 
 from contracts import avro
@@ -25,6 +24,7 @@ from contracts.declarations import (
     no_contract,
 )
 from contracts.incidents import Incidents
+from contracts.public_holidays import Holidays
 
 FEEDS = SCHEMAS / "feeds"
 SECONDS_PER_DAY = 86_400
@@ -36,11 +36,9 @@ COUNTED = ("Timestamp", "Value")  # fields of a reading that is counted from lin
 
 
 class Rule(Declared):
-    """When a reading is anomalous: every condition that is on (not null) must hold.
+    """When a reading is anomalous: every condition that is on (not null) must hold."""
 
-    normal: what a reading is compared with. plain: Expected and Spread. robust: Level and Scale, in their place below.
-    """
-
+    # What a reading is compared with. `plain`: Expected and Spread. `robust`: Level and Scale, in their place below.
     normal: Literal["plain", "robust"] = "plain"
     percent: Annotated[float, Field(ge=0)] | None = 5.0  # abs(100 * Value / Expected - 100) > percent
     spread: Annotated[float, Field(gt=0)] | None = None  # abs(Value - Expected) > spread * Spread
@@ -65,22 +63,6 @@ class Gate(Declared):
     moved_share: Annotated[float, Field(ge=0, le=1)] = 0.5  # greatest share of a day's slots that may have moved
     holdout_tolerance: Annotated[float, Field(ge=0)] = 0.25  # by how much worse than in force it may predict the last day
     mostly: Annotated[float, Field(gt=0, le=1)] = 0.9  # share of services and day types that must satisfy a share
-
-
-class Holidays(Declared):
-    """A calendar of the `holidays` library, e.g. country US, subdivision MN."""
-
-    country: str
-    subdivision: str | None = None
-
-    @model_validator(mode="after")
-    def _known(self) -> Self:
-        known = holiday_calendars.list_supported_countries(include_aliases=True)
-        if self.country not in known:
-            raise ValueError(f"no holiday calendar for country {self.country!r}")
-        if self.subdivision and self.subdivision not in known[self.country]:
-            raise ValueError(f"no subdivision {self.subdivision!r} in {self.country}: one of {', '.join(known[self.country])}")
-        return self
 
 
 class Feed(Declaration):
@@ -205,21 +187,7 @@ class Feed(Declaration):
 
     def holiday_dates(self, first: dt.date, last: dt.date) -> list[dt.date]:
         """Public holidays in [first, last], ascending; none where the feed names no calendar."""
-        return list(self._holiday_names(first, last))
-
-    def same_holiday_before(self, day: dt.date) -> dt.date | None:
-        """The date of the year before that had the name of this public holiday; None if there was none."""
-        name = self._holiday_names(day, day).get(day)
-        first, last = day - dt.timedelta(days=400), day - dt.timedelta(days=330)  # movable feasts come up to five weeks apart
-        return next((date for date, other in self._holiday_names(first, last).items() if other == name), None)
-
-    def _holiday_names(self, first: dt.date, last: dt.date) -> dict[dt.date, str]:
-        if self.holidays is None:
-            return {}
-        calendar = holiday_calendars.country_holidays(
-            self.holidays.country, subdiv=self.holidays.subdivision, years=range(first.year, last.year + 1)
-        )
-        return {day: calendar[day] for day in sorted(calendar) if first <= day <= last}
+        return list(self.holidays.names(first, last)) if self.holidays else []
 
     def day_type(self, day: dt.date) -> int:
         """ISO day of week, 1 Monday to 7 Sunday; a public holiday is 7. For Spark: jobs/transforms/calendar.py."""

@@ -41,8 +41,8 @@ def main(platform: Platform) -> None:
     version, before = history.version(), table.version()
     if version < 0:
         raise JobError(f"history/{feed.table} does not exist; archive the feed first (jobs/archive.py --feed {feed.name})")
-    known_holidays = {} if options.full else _newest_note(table).get("holidays", {})
-    holidays = past_holidays.found(platform, feed, as_of, version, how(feed), known_holidays)
+    newest = table.newest_commit_with("holidays")
+    holidays = past_holidays.found(platform, feed, as_of, version, how(feed), newest.note["holidays"] if newest else {})
     of_day_types = sources(feed, as_of, not_normal.known(platform, feed), {date: each["like"] for date, each in holidays.items()})
     wanted = inputs(feed, of_day_types, history.fingerprints(version))
     if not wanted:
@@ -108,12 +108,6 @@ def _known_inputs(table: tables.Table, version: int) -> dict[str, str]:
     """The inputs that the newest candidate's rows were made from; empty if something else has written to the table since."""
     newest = table.newest_commit_with("inputs")
     return newest.note["inputs"] if newest and table.fingerprints(newest.version) == table.fingerprints(version) else {}
-
-
-def _newest_note(table: tables.Table) -> dict:
-    """What the newest candidate says of itself; nothing if there is none."""
-    newest = table.newest_commit_with("inputs")
-    return newest.note if newest else {}
 
 
 def _build(

@@ -62,7 +62,7 @@ def declared(feed: Feed, as_of: dt.date) -> dict[dt.date, Kind | None]:
 def _compared(feed: Feed, holiday: dt.date, like: Mapping[dt.date, Kind | None]) -> Compared:
     kinds = holiday_kinds.dates_of_kinds(holiday, like)
     compared = Compared(holiday, kinds[holiday_kinds.SUNDAY], kinds[holiday.isoweekday()])
-    before = feed.same_holiday_before(holiday)
+    before = feed.holidays.year_before(holiday) if feed.holidays else None
     if before is None:
         return compared
     weekdays = holiday_kinds.dates_of_kinds(before, declared(feed, before))[before.isoweekday()]

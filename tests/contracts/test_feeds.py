@@ -8,6 +8,7 @@ import yaml
 
 from contracts.declarations import DeclarationError
 from contracts.feeds import FEEDS, Feed, load_feed, load_feeds
+from contracts.public_holidays import Holidays
 
 
 def feed(**overrides) -> Feed:
@@ -106,9 +107,7 @@ def test_baseline_dates_are_the_last_four_of_each_day_type():
 
 
 def test_the_same_holiday_of_the_year_before_is_the_one_of_its_name():
-    us = load_feed("service-use")
-    thanksgiving = dt.date(2026, 11, 26)
-    assert us.same_holiday_before(thanksgiving) == dt.date(2025, 11, 27)
-    assert us.same_holiday_before(dt.date(2026, 1, 1)) == dt.date(2025, 1, 1)
-    assert us.same_holiday_before(thanksgiving + dt.timedelta(days=1)) is None
-    assert us.model_copy(update={"holidays": None}).same_holiday_before(thanksgiving) is None
+    us, thanksgiving = Holidays(country="US"), dt.date(2026, 11, 26)
+    assert us.year_before(thanksgiving) == dt.date(2025, 11, 27)
+    assert us.year_before(dt.date(2026, 1, 1)) == dt.date(2025, 1, 1)
+    assert us.year_before(thanksgiving + dt.timedelta(days=1)) is None

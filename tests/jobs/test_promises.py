@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from contracts.feeds import Feed, Holidays, Rule
+from contracts.feeds import Feed, Rule
+from contracts.public_holidays import Holidays
 from jobs import build_baseline
 from jobs.transforms import packed
 from jobs.transforms.scoring import score

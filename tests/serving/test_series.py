@@ -4,7 +4,8 @@ import datetime as dt
 
 import pytest
 
-from contracts.feeds import Feed, Holidays, Rule
+from contracts.feeds import Feed, Rule
+from contracts.public_holidays import Holidays
 from serving.memory import Reading
 from serving.series import Window, expected, series, window
 from serving.tables import Arrays
