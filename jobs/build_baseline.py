@@ -95,13 +95,13 @@ def inputs(feed: Feed, of_day_types: dict[int, Source], history_dates: dict[str,
             for dates in (source.last, source.normal)
         )
         if last:
-            made_from = json.dumps([formula, how(feed), last, used, source.left_out])
+            made_from = json.dumps([formula, how(feed), last, used, source.left_out], default=str)
             digests[str(day_type)] = hashlib.sha256(made_from.encode()).hexdigest()[:16]
     return digests
 
 
 def how(feed: Feed) -> How:
-    return How(feed.timezone, feed.interval_seconds, feed.spread_windows, feed.growth)
+    return How(feed.zone, feed.interval_seconds, feed.spread_windows, feed.growth)
 
 
 def _known_inputs(table: tables.Table, version: int) -> dict[str, str]:

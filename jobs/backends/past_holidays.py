@@ -45,7 +45,7 @@ def found(platform: Platform, feed: Feed, as_of: dt.date, version: int, how: How
         compared = _compared(feed, holiday, like)
         formulas = [hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest() for module in FORMULAS]
         used = [(date.isoformat(), files.get(date.isoformat())) for date in compared.near]
-        digest = hashlib.sha256(json.dumps([formulas, how, used]).encode()).hexdigest()[:16]
+        digest = hashlib.sha256(json.dumps([formulas, how, used], default=str).encode()).hexdigest()[:16]
         before = known.get(name)
         result[name] = (
             before if before and before["made_from"] == digest else _judged(platform, feed, version, compared, how, digest)

@@ -5,7 +5,6 @@ A row has the plain figures (`baseline.Plain`), from the last four dates of the 
 """
 
 import datetime as dt
-import zoneinfo
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -70,7 +69,7 @@ class Source(NamedTuple):
 class How(NamedTuple):
     """What of a feed's declaration the formulas use. spread_windows: windows of a day; their slots are neighbours."""
 
-    timezone: str
+    timezone: dt.tzinfo
     interval_seconds: int
     spread_windows: int
     grows: bool = False
@@ -147,7 +146,7 @@ def _counting(service: str, runs: pa.Table, left_out: Sequence[Range], how: How)
         return np.array([], np.int32), np.empty((0, how.slots))
     dates, values = normal.by_date(runs, how.slots)
     ranges = [(_instant(start), _instant(end)) for name, start, end in left_out if name in (None, service)]
-    values[excluded(ranges, dates, zoneinfo.ZoneInfo(how.timezone), how.interval_seconds)] = np.nan
+    values[excluded(ranges, dates, how.timezone, how.interval_seconds)] = np.nan
     some = ~np.isnan(values).all(axis=1)
     return dates[some], values[some]
 

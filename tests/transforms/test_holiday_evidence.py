@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from jobs.transforms.holiday_kinds import KINDS, of_feed, unlikeness, unlikeness
 from jobs.transforms.packed import How
 from tests.transforms.test_holiday_kinds import SLOTS, WINDOWS, day_of
 
-HOW = How("America/New_York", 1800, WINDOWS)
+HOW = How(ZoneInfo("America/New_York"), 1800, WINDOWS)
 HOLIDAY, BEFORE = dt.date(2026, 10, 12), dt.date(2025, 10, 13)
 WEEKS = [dt.timedelta(weeks=week) for week in range(12, 0, -1)]
 COMPARED = Compared(

@@ -1,6 +1,7 @@
 """A row of a baseline: the robust normal beside the plain figures, from the dates and the readings that count."""
 
 import datetime as dt
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ from jobs.transforms import baseline, normal, packed
 from jobs.transforms.packed import How, Source
 
 SLOTS, WINDOWS = 96, 24  # quarters of an hour, by hour
-HOW = How("America/New_York", 900, WINDOWS)
+HOW = How(ZoneInfo("America/New_York"), 900, WINDOWS)
 MONDAYS = [dt.date(2026, 8, 3) + dt.timedelta(weeks=week) for week in range(12)]
 OUTAGE = (MONDAYS[9], 40, 56)  # from ten to two
 
