@@ -52,11 +52,12 @@ def evidence(runs: DataFrame, compared: Compared, how: How) -> DataFrame:
 
 def of_service(runs: pa.Table, compared: Compared, how: How) -> dict[Kind, float]:
     """By kind, its unlikeness; NaN: not known."""
-    found = dict(zip(*normal.by_date(runs, how.slots), strict=True))
+    dates, values = normal.by_date(runs, how.slots)
+    found = dict(zip(dates.tolist(), values, strict=True))
     nothing = np.full(how.slots, np.nan)
 
-    def of(dates: Sequence[dt.date]) -> Floats:
-        return np.array([found.get((date - EPOCH).days, nothing) for date in dates]).reshape(len(dates), how.slots)
+    def of(wanted: Sequence[dt.date]) -> Floats:
+        return np.array([found.get((date - EPOCH).days, nothing) for date in wanted]).reshape(len(wanted), how.slots)
 
     day, windows, weekdays = of([compared.holiday])[0], how.spread_windows, of(compared.weekdays)
     unlike: dict[Kind, float] = {

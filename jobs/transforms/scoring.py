@@ -61,10 +61,10 @@ def score(
         of_slot("Scale").alias("Scale"),
     )
     value, normal = F.col("Value"), F.col("Expected")
-    judged_by = ("Level", "Scale") if robust else ("Expected", "Spread")
+    center, scale = ("Level", "Scale") if robust else ("Expected", "Spread")
     return joined.select(
         *joined.columns,
         deviation.predicted_diff(value, normal).alias("PredictedDiff"),
         deviation.predicted_pct(value, normal).alias("PredictedPct"),
-        deviation.anomalous(value, *map(F.col, judged_by), **conditions).alias("Anomalous"),
+        deviation.anomalous(value, F.col(center), F.col(scale), **conditions).alias("Anomalous"),
     )

@@ -27,7 +27,7 @@ def event(service, state, at, end=None, kind="deviation"):
 
 
 def said(number, kind, incident=None, span=(None, None), service="a"):
-    return Statement(number, kind, service, *span, None, incident, "mara", "a drill", NOON, f"r{number}")
+    return Statement(number, kind, service, span[0], span[1], None, incident, "mara", "a drill", NOON, f"r{number}")
 
 
 @pytest.fixture
