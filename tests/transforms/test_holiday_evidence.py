@@ -27,9 +27,9 @@ COMPARED = Compared(
 
 
 def days(shape):
-    """By date, its values; the holiday has that shape, this year and the year before."""
+    """By date, its values; the holiday has that shape, and had that of Christmas the year before."""
     found = {date: day_of("sunday" if date in COMPARED.sundays else "weekday", date.toordinal()) for date in COMPARED.dates}
-    return found | {date: day_of(shape, date.toordinal()) for date in (HOLIDAY, BEFORE)}
+    return found | {HOLIDAY: day_of(shape, HOLIDAY.toordinal()), BEFORE: day_of("christmas", BEFORE.toordinal())}
 
 
 def runs(of_days, service="www"):
