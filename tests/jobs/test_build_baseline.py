@@ -72,7 +72,7 @@ def test_a_night_computes_the_one_kind_of_day_that_changed(spark, run_job, lake_
     assert "day types 7 computed" in said
     assert [line.split(":")[0] for line in said.splitlines() if "was like" in line] == ["2026-11-26"]
     holidays = tables.candidate(lake_platform, FEED).newest_commit_with("holidays").note["holidays"]
-    assert {date: each["like"] for date, each in holidays.items()} == {"2026-11-11": "sunday", "2026-11-26": "sunday"}
+    assert {date: each["like"] for date, each in holidays.items()} == {"2026-11-11": "sunday", "2026-11-26": None}
     build(run_job, lake_platform, "n4", AS_OF + dt.timedelta(days=1))
     assert "version 3 as of 2026-12-01, nothing has changed" in capsys.readouterr().out
 
