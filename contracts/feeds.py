@@ -4,9 +4,8 @@ import datetime as dt
 import zoneinfo
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
-import holidays as holiday_calendars
 from pydantic import Field, field_validator, model_validator
 
 from contracts import avro
@@ -25,6 +24,7 @@ from contracts.declarations import (
     no_contract,
 )
 from contracts.incidents import Incidents
+from contracts.public_holidays import Holidays
 
 FEEDS = SCHEMAS / "feeds"
 SECONDS_PER_DAY = 86_400
@@ -38,8 +38,10 @@ COUNTED = ("Timestamp", "Value")  # fields of a reading that is counted from lin
 class Rule(Declared):
     """When a reading is anomalous: every condition that is on (not null) must hold."""
 
-    percent: Annotated[float, Field(ge=0)] | None = 5.0  # abs(PredictedPct - 100) > percent
-    spread: Annotated[float, Field(gt=0)] | None = None  # abs(PredictedDiff) > spread * Spread
+    # What a reading is compared with. `plain`: Expected and Spread. `robust`: Level and Scale, in their place below.
+    normal: Literal["plain", "robust"] = "plain"
+    percent: Annotated[float, Field(ge=0)] | None = 5.0  # abs(100 * Value / Expected - 100) > percent
+    spread: Annotated[float, Field(gt=0)] | None = None  # abs(Value - Expected) > spread * Spread
     minimum: Annotated[float, Field(ge=0)] | None = None  # max(Value, Expected) >= minimum
 
     @model_validator(mode="after")
@@ -63,22 +65,6 @@ class Gate(Declared):
     mostly: Annotated[float, Field(gt=0, le=1)] = 0.9  # share of services and day types that must satisfy a share
 
 
-class Holidays(Declared):
-    """A calendar of the `holidays` library, e.g. country US, subdivision MN."""
-
-    country: str
-    subdivision: str | None = None
-
-    @model_validator(mode="after")
-    def _known(self) -> Self:
-        known = holiday_calendars.list_supported_countries(include_aliases=True)
-        if self.country not in known:
-            raise ValueError(f"no holiday calendar for country {self.country!r}")
-        if self.subdivision and self.subdivision not in known[self.country]:
-            raise ValueError(f"no subdivision {self.subdivision!r} in {self.country}: one of {', '.join(known[self.country])}")
-        return self
-
-
 class Feed(Declaration):
     """A declared stream of readings: one value per service and reporting interval."""
 
@@ -96,7 +82,7 @@ class Feed(Declaration):
     most_ahead: Duration = "14 days"  # how far a reading's time may be ahead of the broker's clock; beyond, a dead letter
     most_behind: Duration | None = None  # how far it may be behind that clock; null: history_days
     longest_service: Annotated[int, Field(ge=1, le=1024)] = 256  # bytes of a service's name; a longer one is no reading
-    history_days: Annotated[int, Field(ge=60)] = 400  # of history/<table>; every baseline needs the last nine weeks at most
+    history_days: Annotated[int, Field(ge=60)] = 400  # of history/<table>; a baseline needs the last 16 weeks at most
     growth: bool = False  # whether what is expected follows the weekly growth of the last four weeks
     spread_window_seconds: Annotated[int, Field(gt=0, le=SECONDS_PER_DAY)] = 900  # neighbourhood that pools residuals
     rule: Rule = Rule()
@@ -201,12 +187,7 @@ class Feed(Declaration):
 
     def holiday_dates(self, first: dt.date, last: dt.date) -> list[dt.date]:
         """Public holidays in [first, last], ascending; none where the feed names no calendar."""
-        if self.holidays is None:
-            return []
-        calendar = holiday_calendars.country_holidays(
-            self.holidays.country, subdiv=self.holidays.subdivision, years=range(first.year, last.year + 1)
-        )
-        return sorted(day for day in calendar if first <= day <= last)
+        return list(self.holidays.names(first, last)) if self.holidays else []
 
     def day_type(self, day: dt.date) -> int:
         """ISO day of week, 1 Monday to 7 Sunday; a public holiday is 7. For Spark: jobs/transforms/calendar.py."""

@@ -7,7 +7,7 @@ safe to repeat:
 | task | what it does | writes |
 |---|---|---|
 | `archive` | reads the new records of the feed's topic; late readings go to their own date | `history/<feed>` |
-| `build_baseline` | averages the last four dates of each day type whose readings have changed | `baseline_candidate/<feed>` |
+| `build_baseline` | computes the day types whose readings, or what counts of them, changed | `baseline_candidate/<feed>` |
 | `check_baseline` | **the gate**: checks the candidate against the feed's expectations | `gate_results`, Data Docs |
 | `approve` | only if the gate refused: waits up to twelve hours for a person's decision | |
 | `promote_baseline` | puts the candidate in force in one commit; running streams take it up within a minute | `baseline/<feed>` |

@@ -17,7 +17,7 @@ from contracts.feeds import Feed
 from jobs.backends import history_runs, settings, spark, tables
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
-from jobs.transforms import baseline
+from jobs.transforms import packed
 from jobs.transforms.profile import profile
 
 
@@ -59,15 +59,16 @@ def profiled(platform: Platform, feed: Feed, candidate: tables.Commit, log: Base
     """
     session = spark.session(f"check_baseline {feed.name}", platform)
     as_of = dt.date.fromisoformat(candidate.note["as_of"])
-    new = tables.candidate(platform, feed).read(session, candidate.version)
+    new = packed.completed(tables.candidate(platform, feed).read(session, candidate.version))
     old = new.limit(0)
     in_force = log.in_force
     if in_force and (in_force.as_of is None or in_force.as_of <= as_of):
         changed = changed_day_types(candidate.note["inputs"], in_force.inputs)
-        old = tables.baseline(platform, feed).read(session, log.table_version).where(F.col("DayType").isin(changed))
+        old = packed.completed(tables.baseline(platform, feed).read(session, log.table_version))
+        old = old.where(F.col("DayType").isin(changed))
     last = as_of - dt.timedelta(days=1)
     runs = history_runs.read(session, tables.history(platform, feed), candidate.note["history_version"], [last])
-    last_day = baseline.by_day_type(runs, feed.holiday_dates(last, last))
+    last_day = packed.by_day_type(runs, feed.holiday_dates(last, last))
     return profile(new, old, last_day, as_of, feed.slots, feed.gate.moved_percent).toArrow().to_pandas()
 
 

@@ -9,7 +9,6 @@ exclusion was made or taken back, the walk begins again at the first date that i
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from contracts.exclusions import Excluded
 from contracts.feeds import Feed
 from contracts.incident_queries import settings_of
 from jobs.backends import detector_states, exclusions, history_table, settings, tables
@@ -52,7 +50,7 @@ def main(platform: Platform) -> None:
         raise JobError(f"history/{feed.table} does not exist; archive the feed first (jobs/archive.py --feed {feed.name})")
     files = {dt.date.fromisoformat(date): files for date, files in history.fingerprints(version).items()}
     not_normal = exclusions.in_force(platform, feed)
-    ranges = {date: _of_date(not_normal, date, feed) for date in files}
+    ranges = {date: exclusions.of_date(not_normal, date, feed) for date in files}
     fingerprints = {date: f"{files[date]} {json.dumps(ranges[date])}" for date in files}
     dates = [date for date in sorted(fingerprints) if as_of - dt.timedelta(days=options.days) <= date < as_of]
     states, table = tables.detector(platform, feed), tables.incidents(platform, feed)
@@ -109,16 +107,6 @@ def walked(settings: Settings, known: Known, date: dt.date, rows: pa.Table, rang
     after, events = incident_walk.followed_through(settings, known, names, readings, int(at.max()), ranges)
     services = {name: each for name, each in {**known.services, **after.services}.items() if name in after.heard}
     return replace(after, services=services), events
-
-
-def _of_date(found: Iterable[Excluded], date: dt.date, feed: Feed) -> list[Range]:
-    """What of the exclusions lies in a local date."""
-    midnights = (dt.datetime.combine(each, dt.time.min, feed.zone) for each in (date, date + dt.timedelta(days=1)))
-    return excluded.within([(each.service, _ms(each.start), _ms(each.end)) for each in found], *map(_ms, midnights))
-
-
-def _ms(instant: dt.datetime) -> int:
-    return round(instant.timestamp() * 1000)
 
 
 def _how(feed: Feed) -> str:

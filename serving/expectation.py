@@ -32,7 +32,7 @@ def expectation(feed: Feed, arrays: ArraysOfDay, first: int, intervals: int) -> 
         of_day = arrays(day_types[part.date])
         if of_day is None:
             continue
-        averages = of_day.last4avg[part.slot : part.slot + part.length] * of_day.growth
+        averages = of_day.normal[part.slot : part.slot + part.length] * of_day.growth
         there = slice(part.start, part.start + len(averages))
         expected[there] = averages
         if of_day.spread.size:

@@ -37,7 +37,7 @@ class Intake:
 
     def _keep(self, feed: Feed, record: str, row: dict, taken: int) -> Event | None:
         at, service = _milliseconds(row["Timestamp"]), row["ServiceName"]
-        common = (at, row["Value"], row["Expected"], row["Spread"], row["PredictedPct"])
+        common = (at, row["Value"], *_judged_by(feed, record, row))
         if record == "scored":
             reading = Reading(*common, row["Anomalous"], row["BaselineVersion"], taken)
             stays = self._memory.put_reading(feed.name, service, reading)
@@ -63,6 +63,15 @@ class Intake:
             raise Undecodable(f"deletes the key {(key or b'')[:100]!r}, which is not <ServiceName>|<epoch milliseconds>")
         forget = self._memory.forget_reading if record == "scored" else self._memory.forget_anomaly
         forget(feed.name, named[1], int(named[2]))
+
+
+def _judged_by(feed: Feed, record: str, row: dict) -> tuple[float | None, float | None, float | None]:
+    """(what was expected, its spread, and the value in percent of it), as the feed's rule goes by them. An anomaly of a time when
+    another rule was declared has what it was judged by then."""
+    level = row["Level"]
+    if feed.rule.normal == "plain" or (level is None and record == "anomaly"):
+        return row["Expected"], row["Spread"], row["PredictedPct"]
+    return level, row["Scale"], 100.0 * row["Value"] / level if level else None
 
 
 def _check(row: dict) -> None:

@@ -8,7 +8,10 @@ from pydantic import BaseModel, Field
 At = Annotated[dt.datetime, Field(description="Start of the reporting interval, UTC.")]
 Expected = Annotated[
     float | None,
-    Field(description="What the baseline expects, Last4Avg times growth, in the unit of the value; null: no baseline here."),
+    Field(
+        description="What the baseline expects, in the unit of the value: Last4Avg times growth, or the level of the robust "
+        "normal where the feed's rule goes by it; null: no baseline here."
+    ),
 ]
 Low = Annotated[float | None, Field(description="Lowest value that the feed's rule does not flag; null: no baseline.")]
 High = Annotated[float | None, Field(description="Highest value that the feed's rule does not flag; null: no baseline.")]
@@ -31,6 +34,12 @@ class Problem(BaseModel):
 class Rule(BaseModel):
     """When a reading is anomalous: every condition that is on (not null) must hold."""
 
+    normal: Annotated[
+        Literal["plain", "robust"],
+        Field(
+            description="What is expected. plain: the mean of four dates, times growth. robust: the level of the robust normal."
+        ),
+    ]
     percent: Annotated[float | None, Field(description="|percent of the expected value - 100| is greater than this.")]
     spread: Annotated[float | None, Field(description="|value - expected| is greater than this many robust standard deviations.")]
     minimum: Annotated[
@@ -124,8 +133,8 @@ class AnomalyInfo(BaseModel):
     at: At
     at_local: Annotated[dt.datetime, Field(description="The same instant with the offset of the feed's time zone.")]
     value: Annotated[int, Field(description="The reading, requests in the interval.")]
-    expected: Annotated[float, Field(description="What the baseline expects, Last4Avg times growth, in the unit of the value.")]
-    spread: Annotated[float | None, Field(description="Robust standard deviation, in the unit of the value.")]
+    expected: Annotated[float, Field(description="What the rule compared it with, in the unit of the value.")]
+    spread: Annotated[float | None, Field(description="Its robust standard deviation, in the unit of the value.")]
     pct: Percent
     baseline_version: Version
 

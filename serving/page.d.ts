@@ -1,6 +1,7 @@
 // What the page's JavaScript gets from the API (serving/models.py, field by field) and from uPlot. Read by `make lint` only.
 
 export interface Rule {
+  normal: "plain" | "robust";
   percent: number | null;
   spread: number | null;
   minimum: number | null;

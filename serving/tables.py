@@ -28,10 +28,10 @@ Version = tuple[str, int]  # a table deleted and created again counts its versio
 
 @dataclass(frozen=True)
 class Arrays:
-    """A service's baseline for one day type; NaN where there is none. What is expected of a slot is last4avg[slot] * growth."""
+    """A service's baseline for one day type; NaN where there is none. What is expected of a slot is normal[slot] * growth."""
 
-    last4avg: np.ndarray  # doubles by slot
-    spread: np.ndarray  # doubles by window of neighbouring slots: index slot * len(spread) // slots
+    normal: np.ndarray  # doubles by slot: Last4Avg, or Level where the feed's rule goes by the robust normal
+    spread: np.ndarray  # doubles by window of neighbouring slots, or by slot: index slot * len(spread) // slots
     growth: float
 
 
@@ -92,7 +92,7 @@ class Tables:
             if key in self._arrays:
                 self._arrays.move_to_end(key)
                 return self._arrays[key]
-        arrays = _read_arrays(table, service, day_type)
+        arrays = _read_arrays(table, feed, service, day_type)
         with self._lock:
             self._arrays[key] = arrays
             while len(self._arrays) > CACHED_ARRAYS:
@@ -195,13 +195,21 @@ def version_of(table: DeltaTable) -> Version:
     return str(table.metadata().id), table.version()
 
 
-def _read_arrays(table: DeltaTable, service: str, day_type: int) -> Arrays | None:
+def _read_arrays(table: DeltaTable, feed: Feed, service: str, day_type: int) -> Arrays | None:
     here = (ds.field("ServiceName") == service) & (ds.field("DayType") == day_type)
-    rows = table.to_pyarrow_dataset().to_table(columns=["Last4Avg", "Spread", "Growth"], filter=here).to_pylist()
+    dataset = table.to_pyarrow_dataset()
+    wanted = ("Last4Avg", "Spread", "Growth") if feed.rule.normal == "plain" else ("Last4Avg", "Level", "Scale", "Growth")
+    known = [name for name in wanted if name in dataset.schema.names]  # a baseline of an earlier release has no robust normal
+    rows = dataset.to_table(columns=known, filter=here).to_pylist()
     if not rows or rows[0]["Growth"] is None:
         return None
-    last4avg, spread = (np.array(rows[0][name] or [], float) for name in ("Last4Avg", "Spread"))
-    return Arrays(last4avg, spread, rows[0]["Growth"])
+    columns = {name: np.array(rows[0].get(name) or [], float) for name in wanted if name != "Growth"}
+    averages = columns["Last4Avg"]
+    if feed.rule.normal == "plain":
+        return Arrays(averages, columns["Spread"], rows[0]["Growth"])
+    # As in scoring: without an average there is no baseline, whatever the robust normal knows.
+    levels = np.where(np.isnan(averages), np.nan, columns["Level"]) if columns["Level"].size else columns["Level"]
+    return Arrays(levels, columns["Scale"], 1.0)
 
 
 def _read_services(table: DeltaTable) -> frozenset[str]:

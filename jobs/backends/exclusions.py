@@ -1,5 +1,7 @@
 """exclusions/<feed>: what people said of the feed's incidents and readings, one row for each statement. Rows are only added."""
 
+import datetime as dt
+from collections.abc import Iterable
 from dataclasses import asdict
 
 import deltalake
@@ -11,6 +13,8 @@ from contracts.feeds import Feed
 from jobs.backends import tables
 from jobs.backends.settings import Platform
 from jobs.backends.tables import Table
+from jobs.transforms import excluded
+from jobs.transforms.excluded import Range
 
 _TIME = pa.timestamp("us", "UTC")
 _TYPES = {"id": pa.int64(), "takes_back": pa.int64(), "start": _TIME, "end": _TIME, "at": _TIME}
@@ -48,3 +52,13 @@ def in_force(platform: Platform, feed: Feed) -> list[Excluded]:
     """The readings of the feed that are not normal, as of now."""
     table = table_of(platform, feed)
     return exclusions.excluded(read(table, table.version()))
+
+
+def of_date(found: Iterable[Excluded], date: dt.date, feed: Feed) -> list[Range]:
+    """What of these readings lies in a local date."""
+    midnights = (dt.datetime.combine(each, dt.time.min, feed.zone) for each in (date, date + dt.timedelta(days=1)))
+    return excluded.within([(each.service, _ms(each.start), _ms(each.end)) for each in found], *map(_ms, midnights))
+
+
+def _ms(instant: dt.datetime) -> int:
+    return round(instant.timestamp() * 1000)

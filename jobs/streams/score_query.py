@@ -21,7 +21,7 @@ from jobs.formats.wire import Writers
 from jobs.streams.driver import message_of
 from jobs.streams.generations import Generation, Offsets
 from jobs.streams.known_writers import KnownWriters
-from jobs.transforms import scoring
+from jobs.transforms import packed, scoring
 
 CATCH_UP_LINGER = 5  # milliseconds
 BROADCAST_WHOLE = 4_000_000  # values (rows x slots): a larger baseline is cut to the day types around today
@@ -133,7 +133,8 @@ class Queries:
         """
         if found := self._baselines.get(_of_baseline(plan)):
             return found
-        ddl = "ServiceName string, DayType int, Last4Avg array<double>, Spread array<double>, Growth double"
+        columns = scoring.columns(self._feed.rule.model_dump())
+        ddl = ", ".join(f"{name} {packed.COLUMNS[name]}" for name in columns)
         shape = cast(T.StructType, T.StructType.fromDDL(ddl))
         if plan.baseline_version < 0:
             return self.session.createDataFrame([], shape)
@@ -141,7 +142,8 @@ class Queries:
         near = ds.field("DayType").isin(sorted(plan.day_types))
         chosen = None if whole.count_rows() * self._feed.slots <= BROADCAST_WHOLE else near
         # Not merely cached: of a frame that was made from local data, each task carries its part of the data with it.
-        made = self.session.createDataFrame(whole.to_table(columns=shape.names, filter=chosen), shape).localCheckpoint()
+        rows = packed.with_normal(whole.to_table(columns=[name for name in columns if name in whole.schema.names], filter=chosen))
+        made = self.session.createDataFrame(rows.select(columns), shape).localCheckpoint()
         self._baselines[_of_baseline(plan)] = made
         return made
 

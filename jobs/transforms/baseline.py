@@ -1,29 +1,42 @@
-"""The baseline of normal: Last4Avg and a robust spread by service, day type and slot, packed as arrays by slot.
+"""The plain baseline of a service's day type: Last4Avg by slot, and a robust spread; and the runs that baselines are made from.
 
 Readings are packed on their way in, by runs of rows of one service and date, so what is shuffled is some thousand rows of bytes
 instead of millions of rows; a service's day type is then one call of numpy on all its values. Any order and any cut of the rows
 gives the same result, bit for bit: sums are of whole numbers, medians of sorted values.
 """
 
-import datetime as dt
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from jobs.transforms import calendar, growth
+from jobs.transforms import growth
 
 MINIMUM_SAMPLES = 2
 # Median absolute deviation to standard deviation for normally distributed residuals: 1 / quantile(3/4) of the standard
 # normal distribution (Rousseeuw and Croux 1993, "Alternatives to the Median Absolute Deviation").
 MAD_TO_SIGMA = 1.4826022185056018
 RUNS = "ServiceName string, Date date, Slots binary, Values binary"  # int32 and int64, as many of each
-PACKED = (
-    "ServiceName string, DayType int, Last4Avg array<double>, Samples array<int>, Spread array<double>, Growth double, "
-    "Dates array<date>"
-)
+
+
+class Plain(NamedTuple):
+    """The plain figures of one service and day type; NaN: none known.
+
+    average: by slot, mean of the values; samples: how many. Below two samples there is no average: no baseline.
+    spread: by window of slots, 1.4826 x median of the residuals abs(value - average) * sqrt(n / (n - 1)), pooled over the slots
+      of the window, so that four samples a slot suffice; the root undoes the mean's own fit.
+    growth: `growth.factor` of the sums of its four dates, which are the weeks' sums of this kind of day, where the feed grows;
+      else 1. A date with gaps counts as if it had gone on as in the rest of it.
+    dates: the local dates that contributed, in days since 1970, ascending.
+    """
+
+    average: npt.NDArray[np.float64]
+    samples: npt.NDArray[np.int64]
+    spread: npt.NDArray[np.float64]
+    growth: float
+    dates: npt.NDArray[np.int32]
 
 
 def to_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -43,26 +56,18 @@ def to_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([*key, *cut], ["ServiceName", "Date", "Slots", "Values"])
 
 
-def build(runs: DataFrame, holidays: list[dt.date], slots: int, spread_windows: int, grows: bool) -> DataFrame:
-    """One row per (ServiceName, DayType), PACKED, from the RUNS of the dates that count.
-
-    Last4Avg[slot]: mean of the values; Samples[slot]: how many; both null below two samples: no baseline.
-    Spread[slot * spread_windows / slots]: 1.4826 x median of the residuals abs(Value - Last4Avg) * sqrt(n / (n - 1)), pooled over
-      a window of neighbouring slots, so that four samples a slot suffice; the root undoes the mean's own fit. Null: none known.
-    Growth: `growth.factor` of the sums of its four dates, which are the weeks' sums of this kind of day, where the feed grows;
-      else 1. A date with gaps counts as if it had gone on as in the rest of it.
-    Dates: the local dates that contributed, ascending.
-    """
-
-    def packed(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        return _packed(key, table, slots, spread_windows, grows)
-
-    return by_day_type(runs, holidays).groupBy("ServiceName", "DayType").applyInArrow(packed, PACKED)
-
-
-def by_day_type(runs: DataFrame, holidays: list[dt.date]) -> DataFrame:
-    """RUNS with DayType int."""
-    return runs.withColumn("DayType", calendar.day_type(F.col("Date"), holidays))
+def plain(runs: pa.Table, slots: int, spread_windows: int, grows: bool) -> Plain:
+    """From the RUNS of one service on the dates that count, at least one."""
+    slot, value, dates_of_runs, lengths = unpacked(runs)
+    dates, of_run = np.unique(dates_of_runs, return_inverse=True)
+    of_reading = np.repeat(of_run, lengths)
+    # Each scaled to a whole day: a gap is no shrinking.
+    sums = np.bincount(of_reading, weights=value) * (slots / np.bincount(of_run, weights=lengths))
+    samples = np.bincount(slot, minlength=slots)
+    known = samples >= MINIMUM_SAMPLES
+    average = np.divide(np.bincount(slot, weights=value, minlength=slots), samples, out=np.full(slots, np.nan), where=known)
+    spread = _spread(slot, value, average, samples, known, spread_windows)
+    return Plain(average, samples, spread, growth.factor(sums) if grows else 1.0, dates)
 
 
 def _cut(numbers: np.ndarray, bounds: np.ndarray) -> pa.BinaryArray:
@@ -75,31 +80,6 @@ def _joined(column: pa.ChunkedArray, kind: type) -> tuple[np.ndarray, np.ndarray
     """The numbers of all the bytes in a column, and how many each row holds."""
     cells = [np.frombuffer(cell.as_buffer(), kind) for cell in column]
     return np.concatenate(cells), np.array([len(cell) for cell in cells])
-
-
-def _packed(key: tuple[pa.Scalar, ...], table: pa.Table, slots: int, spread_windows: int, grows: bool) -> pa.Table:
-    """The row of one service and day type from its runs."""
-    slot, value, dates_of_runs, lengths = unpacked(table)
-    dates, of_run = np.unique(dates_of_runs, return_inverse=True)
-    of_reading = np.repeat(of_run, lengths)
-    # Each scaled to a whole day: a gap is no shrinking.
-    sums = np.bincount(of_reading, weights=value) * (slots / np.bincount(of_run, weights=lengths))
-    samples = np.bincount(slot, minlength=slots)
-    known = samples >= MINIMUM_SAMPLES
-    average = np.divide(np.bincount(slot, weights=value, minlength=slots), samples, out=np.zeros(slots), where=known)
-    spread = _spread(slot, value, average, samples, known, spread_windows)
-    return pa.table(
-        [
-            pa.array([key[0].as_py()]),
-            pa.array([key[1].as_py()], pa.int32()),
-            _one_list(average, ~known, pa.float64()),
-            _one_list(samples, ~known, pa.int32()),
-            _one_list(spread, np.isnan(spread), pa.float64()),
-            pa.array([growth.factor(sums) if grows else 1.0]),
-            _one_list(dates, None, pa.int32()).cast(pa.list_(pa.date32())),
-        ],
-        names=["ServiceName", "DayType", "Last4Avg", "Samples", "Spread", "Growth", "Dates"],
-    )
 
 
 def unpacked(table: pa.Table) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -128,7 +108,3 @@ def _spread(
     low, high = residual[(first + (count - 1) // 2)[some]], residual[(first + count // 2)[some]]
     spread[some] = MAD_TO_SIGMA * ((low + high) / 2)
     return spread
-
-
-def _one_list(values: np.ndarray, missing: np.ndarray | None, kind: pa.DataType) -> pa.ListArray:
-    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), pa.array(values, kind, mask=missing))

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.transforms import baseline
+from jobs.transforms import baseline, packed
 
 FIGURES = {
     "ServiceName": "string",
@@ -24,6 +24,7 @@ FIGURES = {
     "AgeDays": "int",
     "MovedShare": "double",
     "HoldoutLoss": "double",
+    "NormalLoss": "double",
 }
 _ARROW = {"string": pa.string(), "int": pa.int32(), "boolean": pa.bool_(), "double": pa.float64()}
 NEGLIGIBLE = 0.01  # of the mean: an error below it is no ground to call another error worse
@@ -32,22 +33,24 @@ NEGLIGIBLE = 0.01  # of the mean: an error below it is no ground to call another
 def profile(
     candidate: DataFrame, in_force: DataFrame, last_day: DataFrame, as_of: dt.date, slots: int, moved_percent: float
 ) -> DataFrame:
-    """One row, FIGURES, for each (ServiceName, DayType) of either packed baseline (baseline.PACKED):
+    """One row, FIGURES, for each (ServiceName, DayType) of either packed baseline (packed.PACKED):
 
     Lost: in force, but not in the candidate. And of the candidate, null where lost:
-    Rows: how many it has, which must be one. Slots: length of the arrays.
+    Rows: how many it has, which must be one. Slots: length of the arrays; the lesser of two where they differ.
     CoveredShare: share of the slots with a baseline, 0 to 1; null with fewer than two dates, as a new service has none yet.
-    Finite: no average, spread or growth is NaN or infinite. Lowest, Highest, LowestSpread: of the averages and spreads.
+    Finite: no average, spread, level, scale or growth is NaN or infinite. Lowest, Highest: of the averages and levels.
+    LowestSpread: of the spreads and scales.
     AgeDays: days from its newest date to `as_of`.
     MovedShare: share of the slots with a baseline in both whose average moved by more than `moved_percent` %.
-    HoldoutLoss: by how much worse than the one in force, relative to the latter's mean absolute error, it predicts the last
-      complete day, when that day is taken out of both; `last_day` holds its readings (baseline.RUNS, with DayType). Null
+    HoldoutLoss: by how much worse than the one in force, relative to the latter's mean absolute error, its averages predict the
+      last complete day, when that day is taken out of both; `last_day` holds its readings (baseline.RUNS, with DayType). Null
       for other day types and where there is none in force.
+    NormalLoss: the same of its levels; null also where either has none, as the release that made the one in force had not.
     """
-    packed = ["Last4Avg", "Samples", "Spread", "Growth", "Dates"]
+    columns = [name for name in packed.COLUMNS if name not in ("ServiceName", "DayType")]
     sides = [
-        _side(candidate, "new", packed),
-        _side(in_force, "old", packed),
+        _side(candidate, "new", columns),
+        _side(in_force, "old", columns),
         _side(last_day, "day", ["Date", "Slots", "Values"]),
     ]
     rows = sides[0].unionByName(sides[1], allowMissingColumns=True).unionByName(sides[2], allowMissingColumns=True)
@@ -64,25 +67,43 @@ def _side(frame: DataFrame, name: str, columns: list[str]) -> DataFrame:
 
 
 class _Row:
-    """A packed baseline's row as arrays; NaN where there is no baseline."""
+    """A packed baseline's row as arrays."""
 
     def __init__(self, table: pa.Table):
-        cell = {name: table.column(name).combine_chunks()[0] for name in ("Last4Avg", "Samples", "Spread")}
-        self.average: np.ndarray
-        self.samples: np.ndarray
-        self.average, self.samples, self.spread = (each.values.to_numpy(zero_copy_only=False) for each in cell.values())
-        self.known = cell["Last4Avg"].values.is_valid().to_numpy(zero_copy_only=False)
-        self.known_spread = cell["Spread"].values.is_valid().to_numpy(zero_copy_only=False)
+        self._cells = {name: table.column(name).combine_chunks()[0] for name in packed.COLUMNS}
+        self.average, self.samples, self.level, self.level_before = map(
+            self._array, ("Last4Avg", "Samples", "Level", "LevelBefore")
+        )
+        self.known = self._known("Last4Avg")
         self.growth: float = table.column("Growth")[0].as_py()
         self.dates: list[dt.date] = table.column("Dates")[0].as_py()
+        self.normal_dates: list[dt.date] = table.column("NormalDates")[0].as_py() or []
 
-    def without(self, date: dt.date, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    def all_of(self, *names: str) -> np.ndarray:
+        """The elements of these arrays that are not null."""
+        return np.concatenate([self._array(name)[self._known(name)] for name in names])
+
+    def average_without(self, date: dt.date, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Its averages as they are without that date, whose sums and counts by slot are given; NaN where nothing is left."""
         if date not in self.dates:
             return self.average
         left = self.samples - counts
         averages: np.ndarray = np.divide(self.average * self.samples - sums, left, out=np.full(len(sums), np.nan), where=left > 0)
         return averages
+
+    def level_without(self, date: dt.date) -> np.ndarray:
+        """Its levels as they are without that date, which is the newest if it is among its dates; NaN where there is none."""
+        return self.level_before if date in self.normal_dates else self.level
+
+    def _array(self, name: str) -> np.ndarray:
+        """NaN where it is null; without elements where there is none."""
+        found: np.ndarray = self._cells[name].values.to_numpy(zero_copy_only=False) if self._cells[name].is_valid else np.empty(0)
+        return found
+
+    def _known(self, name: str) -> np.ndarray:
+        cell = self._cells[name]
+        found: np.ndarray = cell.values.is_valid().to_numpy(zero_copy_only=False) if cell.is_valid else np.empty(0, bool)
+        return found
 
 
 def _profiled(key: tuple[pa.Scalar, ...], table: pa.Table, as_of: dt.date, slots: int, moved_percent: float) -> pa.Table:
@@ -99,15 +120,15 @@ def _profiled(key: tuple[pa.Scalar, ...], table: pa.Table, as_of: dt.date, slots
         if old and len(old.average) == len(new.average) == slots:
             figures["MovedShare"] = _moved_share(new, old, moved_percent)
             if found["day"].num_rows:
-                figures["HoldoutLoss"] = _holdout_loss(new, old, found["day"])
+                figures |= _holdout(new, old, found["day"])
     schema = pa.schema([(name, _ARROW[kind]) for name, kind in FIGURES.items()])
     return pa.Table.from_pylist([{name: figures.get(name) for name in FIGURES}], schema)
 
 
 def _of_candidate(new: _Row, as_of: dt.date) -> dict[str, Any]:
-    averages, spreads = new.average[new.known], new.spread[new.known_spread]
+    averages, spreads = new.all_of("Last4Avg", "Level"), new.all_of("Spread", "Scale")
     return {
-        "Slots": len(new.average),
+        "Slots": min(len(new.average), len(new.level)),
         "CoveredShare": float(new.known.mean()) if len(new.dates) >= baseline.MINIMUM_SAMPLES and len(new.known) else None,
         "Finite": bool(np.isfinite(averages).all() and np.isfinite(spreads).all() and np.isfinite(new.growth)),
         "Lowest": float(averages.min()) if len(averages) else None,
@@ -123,15 +144,24 @@ def _moved_share(new: _Row, old: _Row, percent: float) -> float | None:
     return float(moved[both].mean()) if both.any() else None
 
 
-def _holdout_loss(new: _Row, old: _Row, day: pa.Table) -> float | None:
+def _holdout(new: _Row, old: _Row, day: pa.Table) -> dict[str, float | None]:
     slot, value, dates, _ = baseline.unpacked(day)
     counts = np.bincount(slot, minlength=len(new.average))
     sums = np.bincount(slot, weights=value, minlength=len(new.average))
     date = dt.date(1970, 1, 1) + dt.timedelta(days=int(dates[0]))
-    by_new, by_old = new.without(date, sums, counts), old.without(date, sums, counts)
-    here = (counts > 0) & new.known & old.known & ~np.isnan(by_new) & ~np.isnan(by_old)
+    actual = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+    averages = [np.where(each.known, each.average_without(date, sums, counts), np.nan) for each in (new, old)]
+    levels = [each.level_without(date) for each in (new, old)]
+    return {
+        "HoldoutLoss": _loss(actual, *averages),
+        "NormalLoss": _loss(actual, *levels) if all(len(each) == len(actual) for each in levels) else None,
+    }
+
+
+def _loss(actual: np.ndarray, by_new: np.ndarray, by_old: np.ndarray) -> float | None:
+    """By how much worse the new prediction is, relative to the old one's mean absolute error; of the slots that all have."""
+    here = ~np.isnan(actual) & ~np.isnan(by_new) & ~np.isnan(by_old)
     if not here.any():
         return None
-    actual = sums[here] / counts[here]
-    error, reference = (np.abs(actual - predicted[here]).mean() for predicted in (by_new, by_old))
-    return float((error - reference) / max(reference, NEGLIGIBLE * max(actual.mean(), 1.0)))
+    error, reference = (np.abs(actual[here] - predicted[here]).mean() for predicted in (by_new, by_old))
+    return float((error - reference) / max(reference, NEGLIGIBLE * max(actual[here].mean(), 1.0)))

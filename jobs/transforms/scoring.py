@@ -1,13 +1,20 @@
 """Readings beside the baseline. The same function scores a batch of history and a live stream."""
 
 import datetime as dt
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.transforms import calendar, deviation
 
 SECONDS_PER_DAY = 86_400
+
+
+def columns(rule: dict[str, Any]) -> list[str]:
+    """What scoring needs of a packed baseline; the robust normal, which is large, only where the rule goes by it."""
+    plain = ["ServiceName", "DayType", "Last4Avg", "Spread", "Growth"]
+    return [*plain, "Level", "Scale"] if rule["normal"] == "robust" else plain
 
 
 def score(
@@ -16,40 +23,48 @@ def score(
     timezone: str,
     interval_seconds: int,
     holidays: list[dt.date],
-    rule: dict[str, float | None],
+    rule: dict[str, Any],
 ) -> DataFrame:
     """All columns of `readings` (ServiceName, Timestamp, Value and others), one row out for each in, with
-    DayType int, Slot int, Last4Avg, Expected, Spread, PredictedDiff, PredictedPct (double, null without a baseline), Anomalous.
+    DayType int, Slot int, Last4Avg, Expected, Spread, Level, Scale, PredictedDiff, PredictedPct (double, null without a
+    baseline), Anomalous.
 
-    baseline: packed, one row per (ServiceName, DayType): Last4Avg by slot, Spread by window of slots, Growth; it is broadcast.
-    rule: percent, spread, minimum as in `deviation.anomalous`.
+    baseline: `columns(rule)` of a packed one, one row per (ServiceName, DayType): Last4Avg, Level and Scale by slot, Spread by
+    window of slots, Growth; it is broadcast.
+    rule: `normal`, and percent, spread, minimum as in `deviation.anomalous`. Plain: Expected and Spread are judged by; Level and
+    Scale are null. Robust: Level and Scale are judged by.
     """
+    robust = rule["normal"] == "robust"
+    conditions = {name: condition for name, condition in rule.items() if name != "normal"}
     wall = readings.withColumn("_wall", calendar.wall_clock(F.col("Timestamp"), timezone))
     placed = wall.select(
         *readings.columns,
         calendar.day_type(calendar.local_date(F.col("_wall")), holidays).alias("DayType"),
         calendar.slot(F.col("_wall"), interval_seconds).alias("Slot"),
     )
-    expected = baseline.select(
-        F.col("ServiceName").alias("_service"),
-        F.col("DayType").alias("_day_type"),
-        F.col("Last4Avg").alias("_averages"),
-        F.col("Spread").alias("_spreads"),
-        F.col("Growth").alias("_growth"),
-    )
+    expected = baseline.select(*(F.col(name).alias(f"_{name}") for name in columns(rule)))
     slots = SECONDS_PER_DAY // interval_seconds
-    window = F.call_function("div", F.col("Slot") * F.size("_spreads"), F.lit(slots)).cast("int")
-    here = (F.col("ServiceName") == F.col("_service")) & (F.col("DayType") == F.col("_day_type"))
+    window = F.call_function("div", F.col("Slot") * F.size("_Spread"), F.lit(slots)).cast("int")
+    here = (F.col("ServiceName") == F.col("_ServiceName")) & (F.col("DayType") == F.col("_DayType"))
+    average = F.get("_Last4Avg", F.col("Slot"))
+
+    def of_slot(name: str) -> Column:
+        """Null where there is no baseline, whatever the robust normal knows."""
+        return F.when(average.isNotNull(), F.get(f"_{name}", F.col("Slot"))) if robust else F.lit(None).cast("double")
+
     joined = placed.join(F.broadcast(expected), on=here, how="left").select(
         *placed.columns,
-        F.get("_averages", F.col("Slot")).alias("Last4Avg"),
-        deviation.expected(F.get("_averages", F.col("Slot")), F.col("_growth")).alias("Expected"),
-        F.when(F.get("_averages", F.col("Slot")).isNotNull(), F.get("_spreads", window)).alias("Spread"),
+        average.alias("Last4Avg"),
+        deviation.expected(average, F.col("_Growth")).alias("Expected"),
+        F.when(average.isNotNull(), F.get("_Spread", window)).alias("Spread"),
+        of_slot("Level").alias("Level"),
+        of_slot("Scale").alias("Scale"),
     )
-    value, normal, spread = F.col("Value"), F.col("Expected"), F.col("Spread")
+    value, normal = F.col("Value"), F.col("Expected")
+    center, scale = ("Level", "Scale") if robust else ("Expected", "Spread")
     return joined.select(
         *joined.columns,
         deviation.predicted_diff(value, normal).alias("PredictedDiff"),
         deviation.predicted_pct(value, normal).alias("PredictedPct"),
-        deviation.anomalous(value, normal, spread, **rule).alias("Anomalous"),
+        deviation.anomalous(value, F.col(center), F.col(scale), **conditions).alias("Anomalous"),
     )

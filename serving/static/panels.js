@@ -12,10 +12,10 @@ const utc = clock("UTC");
  * The rule in words.
  * @param {Rule} rule
  */
-export function ruleInWords({ percent, spread, minimum }) {
+export function ruleInWords({ normal, percent, spread, minimum }) {
   const parts = [];
   if (percent !== null) parts.push(`more than ${count(percent)} % off`);
-  if (spread !== null) parts.push(`more than ${count(spread)} spreads off`);
+  if (spread !== null) parts.push(`more than ${count(spread)} ${normal === "robust" ? "scales of the robust normal" : "spreads"} off`);
   if (minimum !== null) parts.push(`at least ${count(minimum)} in value or expected`);
   return `Flagged when ${parts.join(", and ")}`;
 }

@@ -10,8 +10,8 @@ from zoneinfo import available_timezones
 import typer
 from pydantic import ValidationError
 
-from contracts.feeds import Holidays
 from contracts.incidents import Incidents, load_rule
+from contracts.public_holidays import Holidays
 from sources.incidents import seconds
 from stack.errors import StackError
 

@@ -8,6 +8,7 @@ import yaml
 
 from contracts.declarations import DeclarationError
 from contracts.feeds import FEEDS, Feed, load_feed, load_feeds
+from contracts.public_holidays import Holidays
 
 
 def feed(**overrides) -> Feed:
@@ -103,3 +104,10 @@ def test_baseline_dates_are_the_last_four_of_each_day_type():
     assert by_type[3] == [dt.date(2026, 10, 28), dt.date(2026, 11, 4), dt.date(2026, 11, 18), dt.date(2026, 11, 25)]
     assert max(date for dates in by_type.values() for date in dates) == dt.date(2026, 11, 30)
     assert all(us.day_type(date) == day_type for day_type, dates in by_type.items() for date in dates)
+
+
+def test_the_same_holiday_of_the_year_before_is_the_one_of_its_name():
+    us, thanksgiving = Holidays(country="US"), dt.date(2026, 11, 26)
+    assert us.year_before(thanksgiving) == dt.date(2025, 11, 27)
+    assert us.year_before(dt.date(2026, 1, 1)) == dt.date(2025, 1, 1)
+    assert us.year_before(thanksgiving + dt.timedelta(days=1)) is None

@@ -88,6 +88,8 @@ def scored(service: str, at: int, value: int, baseline: Baseline, version: int) 
         "PredictedPct": 100.0 * value / average if average else None,
         "Anomalous": average is not None and _anomalous(value, average, spread),
         "BaselineVersion": version,
+        "Level": None,  # service-use declares a rule by the plain figures
+        "Scale": None,
     }
 
 

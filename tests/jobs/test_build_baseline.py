@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contracts.exclusions import Excluded
+from jobs import build_baseline
 from jobs.backends import tables
 from tests.jobs.nights import AS_OF, FEED, FIRST, arrive, build, night, readings, rows_of
 
@@ -60,11 +62,17 @@ def test_a_night_computes_the_one_kind_of_day_that_changed(spark, run_job, lake_
     capsys.readouterr()
     night(run_job, lake_platform, "n2", AS_OF + dt.timedelta(days=1))
     said = capsys.readouterr().out
-    assert "reading 2026-11-09, 2026-11-16, 2026-11-23, 2026-11-30" in said
+    assert "reading 2026-09-14, " in said
+    assert "was like" not in said, "what the holidays were like is known since the first night"
+    assert ", 2026-11-09, 2026-11-16, 2026-11-23, 2026-11-30\n" in said
     assert "version 1 as of 2026-12-01, day types 1 computed" in said
     arrive(spark, lake_platform, readings(dt.date(2026, 11, 26), hours=[3], value=900, offset=7))  # a holiday: among the Sundays
     build(run_job, lake_platform, "n3", AS_OF + dt.timedelta(days=1))
-    assert "day types 7 computed" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "day types 7 computed" in said
+    assert [line.split(":")[0] for line in said.splitlines() if "was like" in line] == ["2026-11-26"]
+    holidays = tables.candidate(lake_platform, FEED).newest_commit_with("holidays").note["holidays"]
+    assert {date: each["like"] for date, each in holidays.items()} == {"2026-11-11": "sunday", "2026-11-26": None}
     build(run_job, lake_platform, "n4", AS_OF + dt.timedelta(days=1))
     assert "version 3 as of 2026-12-01, nothing has changed" in capsys.readouterr().out
 
@@ -76,3 +84,23 @@ def test_a_candidate_that_somebody_wrote_to_is_built_whole(spark, run_job, lake_
     build(run_job, lake_platform, "n2", AS_OF)
     assert "day types 1, 2, 3, 4, 5, 6, 7 computed" in capsys.readouterr().out
     assert rows_of(spark, lake_platform) == expected
+
+
+def test_what_is_not_normal_changes_the_inputs_of_the_day_types_whose_dates_it_touches():
+    as_of, noon = AS_OF, dt.datetime(2026, 11, 10, 12, tzinfo=dt.UTC)  # a Tuesday
+    files = {(AS_OF - dt.timedelta(days=back)).isoformat(): str(back) for back in range(1, 100)}
+
+    def digests(*found):
+        return build_baseline.inputs(FEED, build_baseline.sources(FEED, as_of, found, {}), files)
+
+    def changed(*found):
+        return [int(day_type) for day_type, digest in digests(*found).items() if digest != digests()[day_type]]
+
+    hour = dt.timedelta(hours=1)
+    assert changed(Excluded("I-94", noon, noon + hour)) == [2]
+    assert changed(Excluded(None, noon, noon + 24 * hour)) == [2, 7]  # Veterans Day is a holiday
+    assert changed(Excluded("I-94", noon - 365 * 24 * hour, noon - 360 * 24 * hour)) == []
+    source = build_baseline.sources(FEED, as_of, [Excluded("I-94", noon, noon + hour)], {})[2]
+    assert source.left_out == [("I-94", 1794312000000, 1794315600000)]
+    assert (len(source.last), len(source.normal)) == (4, 12)
+    assert (source.normal[-4:], source.normal[0]) == (source.last, dt.date(2026, 9, 8))

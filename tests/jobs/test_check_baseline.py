@@ -134,6 +134,7 @@ CORRUPTIONS = {
     "MovedShare": lambda rows: rows.withColumn("Last4Avg", F.transform("Last4Avg", lambda x: x * 3)),
     "Rows": lambda rows: rows.unionAll(rows.limit(1)),
     "HoldoutLoss": lambda rows: rows.withColumn("Last4Avg", F.transform("Last4Avg", lambda x: x * 1.4)),
+    "NormalLoss": lambda rows: rows.withColumns({name: F.transform(name, lambda x: x * 3) for name in ("Level", "LevelBefore")}),
     "AgeDays": lambda rows: rows.withColumn("Dates", F.transform("Dates", lambda x: F.date_sub(x, 1))),
 }
 

@@ -84,7 +84,7 @@ class Readings(threading.Thread):
 
 def scored(broker, feed) -> dict[int, set[tuple]]:
     """What was scored, of each interval: its value, and the other fields."""
-    schema, found = avro.schema("scored", 1), {}
+    schema, found = avro.latest("scored"), {}
     for message in topics.consume(broker.kafka, feed.scored_topic):
         row = fastavro.schemaless_reader(io.BytesIO(message.value()[5:]), schema)
         number = (row.pop("Timestamp") - NOON) // dt.timedelta(seconds=feed.interval_seconds)

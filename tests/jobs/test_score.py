@@ -93,7 +93,7 @@ class Scoring:
 
     def scored(self) -> list[tuple]:
         """(service, value, day type, slot, expected) of each reading, in their order; a reading may be scored twice."""
-        schema, found = avro.schema("scored", 1), {}
+        schema, found = avro.latest("scored"), {}
         for message in topics.consume(self.broker.kafka, self.feed.scored_topic):
             row = fastavro.schemaless_reader(io.BytesIO(message.value()[5:]), schema)
             found[message.key()] = (row["ServiceName"], row["Value"], row["DayType"], row["Slot"], row["Expected"])

@@ -30,6 +30,8 @@ def scored(
         "PredictedPct": 100 * value / expected if expected else None,
         "Anomalous": False,
         "BaselineVersion": 1,
+        "Level": None,
+        "Scale": None,
     }
     return row | overrides
 

@@ -8,8 +8,9 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.feeds import Feed, Gate, Holidays, Rule
+from contracts.feeds import Feed, Gate, Rule
 from contracts.incidents import Incidents
+from contracts.public_holidays import Holidays
 from serving.app import create_app
 from serving.fleet import RANKS, first_baseline, patience_of, sparkline, status
 from serving.memory import Reading

@@ -58,7 +58,7 @@ def plainly(number: int) -> tuple[float, float] | None:
     local = dt.datetime.fromtimestamp(ms(number) / 1000, FEED.zone)
     slot = (local.hour * 3600 + local.minute * 60) // INTERVAL
     arrays = baseline(local.isoweekday())
-    expected = float(arrays.last4avg[slot]) * arrays.growth
+    expected = float(arrays.normal[slot]) * arrays.growth
     return None if math.isnan(expected) else (expected, float(arrays.spread[local.hour]))
 
 

@@ -22,7 +22,7 @@ def test_with_nothing_there_everything_says_none_yet(client, feed):
     assert client.get("/api/feeds").json() == [client.get(f"/api/feeds/{feed.name}").json()]
     info = client.get(f"/api/feeds/{feed.name}").json()
     assert (info["services"], info["newest_at"], info["anomalies"], info["baseline_version"]) == (0, None, 0, None)
-    assert info["rule"] == {"percent": 5.0, "spread": 6.0, "minimum": 20.0}
+    assert info["rule"] == {"normal": "plain", "percent": 5.0, "spread": 6.0, "minimum": 20.0}
     assert client.get(f"/api/feeds/{feed.name}/services").json() == []
     assert client.get(f"/api/feeds/{feed.name}/anomalies").json() == []
     assert client.get(f"/api/feeds/{feed.name}/incidents").json() == []

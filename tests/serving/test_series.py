@@ -5,7 +5,8 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from contracts.feeds import Feed, Holidays, Rule
+from contracts.feeds import Feed, Rule
+from contracts.public_holidays import Holidays
 from serving.band import band
 from serving.buckets import grid
 from serving.expectation import expectation

@@ -1,15 +1,18 @@
 """Tables are read as they are: none yet, the one in force, its history, one service's arrays."""
 
 import datetime as dt
+import math
 import shutil
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from contracts.baseline_log import Entry
+from contracts.feeds import Rule
 from serving import tables as tables_module
-from serving.tables import Tables
+from serving.tables import Arrays, Tables
 from tests.serving import world
 
 
@@ -80,7 +83,7 @@ def test_upkeep_is_no_promotion_and_puts_no_other_version_in_force(tables, feed,
     assert done == ["SET TBLPROPERTIES", "VACUUM END", "VACUUM START", "OPTIMIZE", "WRITE"] * 2
     assert [(each.version, each.candidate_version) for each in tables.promotions(feed, 2)] == [(5, 6), (0, 5)]
     assert tables.version(feed) == 5, "what a stream reports"
-    assert tables.arrays(feed, "a", 1).last4avg[0] == world.shape(0, feed.slots, 10.0)
+    assert tables.arrays(feed, "a", 1).normal[0] == world.shape(0, feed.slots, 10.0)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +102,7 @@ def test_a_commit_that_names_no_candidate_is_shown_as_a_write(tables, feed, lake
 def test_arrays_are_those_of_the_service_the_day_type_and_the_version_in_force(tables, feed, lake):
     world.promote(lake, feed, {"a": 10.0, "b": 20.0}, days=[1, 2])
     arrays = tables.arrays(feed, "b", 2)
-    assert arrays.last4avg.tolist() == [world.shape(slot, feed.slots, 20.0) for slot in range(feed.slots)]
+    assert arrays.normal.tolist() == [world.shape(slot, feed.slots, 20.0) for slot in range(feed.slots)]
     assert arrays.spread.tolist() == [0.4] * 96, "one for each quarter of an hour"
     assert arrays.growth == 1.0
     assert tables.arrays(feed, "b", 3) is None
@@ -107,8 +110,25 @@ def test_arrays_are_those_of_the_service_the_day_type_and_the_version_in_force(t
     assert tables.services(feed) == {"a", "b"}
     world.promote(lake, feed, {"b": 40.0, "d": 1.0}, growth=1.1)
     arrays = tables.arrays(feed, "b", 2)
-    assert (arrays.last4avg[0], arrays.growth) == (world.shape(0, feed.slots, 40.0), 1.1), "a promotion replaces what was cached"
+    assert (arrays.normal[0], arrays.growth) == (world.shape(0, feed.slots, 40.0), 1.1), "a promotion replaces what was cached"
     assert tables.services(feed) == {"b", "d"}
+
+
+def read(arrays: Arrays) -> tuple[list[float | None], list[float | None], float]:
+    normal, spread = (
+        [None if math.isnan(each) else each for each in column.tolist()] for column in (arrays.normal, arrays.spread)
+    )
+    return normal, spread, arrays.growth
+
+
+def test_a_rule_by_the_robust_normal_has_its_level_and_scale_where_there_is_a_baseline(tables, feed, lake):
+    robust = feed.model_copy(update={"rule": Rule(normal="robust")})
+    world.promote(lake, feed, {"a": 10.0})
+    assert read(tables.arrays(robust, "a", 1)) == ([], [], 1.0), "of an earlier release"
+    row = {"ServiceName": "a", "DayType": 1, "Last4Avg": [1.0, None], "Spread": [0.5], "Growth": 1.5}
+    robust_row = pa.Table.from_pylist([row | {"Level": [2.0, 3.0], "Scale": [1.0, 1.25]}])
+    write_deltalake(world.baseline_path(lake, feed), robust_row, mode="overwrite", schema_mode="overwrite")
+    assert read(tables.arrays(robust, "a", 1)) == ([2.0, None], [1.0, 1.25], 1.0), "growth is not of the normal"
 
 
 def test_a_table_made_anew_is_read_anew(tables, feed, lake):

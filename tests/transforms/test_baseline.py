@@ -1,4 +1,4 @@
-"""The packed baseline against the plain definition, computed in Python from the same readings."""
+"""The plain figures of a packed baseline against their definition, computed in Python from the same readings."""
 
 import datetime as dt
 import statistics
@@ -6,12 +6,13 @@ from collections import defaultdict
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import Row
 
-from jobs.transforms import baseline, growth, history_rows
+from jobs.transforms import baseline, growth, history_rows, normal, packed
+from jobs.transforms.packed import How, Source
 
 HOUR = 3600
 SLOTS = 24
@@ -27,11 +28,17 @@ def reading(service="www", date=MONDAY, hour=9, value=100, fold=0):
 
 
 def built(spark, readings, holidays=(), grows=False):
+    """By service and day type, its row. Every date that there is counts."""
     rows = [(*reading, 0, 0, None) for reading in readings]
     placed = history_rows.placed(spark.createDataFrame(rows, READING), "America/Chicago", HOUR)
     runs = placed.select("ServiceName", "Date", "Slot", "Value").mapInArrow(baseline.to_runs, baseline.RUNS)
-    found: list[Row] = baseline.build(runs, list(holidays), SLOTS, SLOTS // WINDOW, grows).collect()
-    return {(row.ServiceName, row.DayType): row.asDict() for row in found}
+    of_types = packed.by_day_type(runs, list(holidays)).toArrow()
+    how, found = How(CHICAGO, HOUR, SLOTS // WINDOW, grows), {}
+    for key in {(each["ServiceName"], each["DayType"]) for each in of_types.to_pylist()}:
+        here = of_types.filter((pc.field("ServiceName") == key[0]) & (pc.field("DayType") == key[1]))
+        dates = sorted(set(here.column("Date").to_pylist()))
+        (found[key],) = packed.row(key[0], here, Source(key[1], dates, dates[-normal.DATES :]), how).to_pylist()
+    return found
 
 
 def plain(readings):

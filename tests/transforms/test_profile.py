@@ -6,6 +6,7 @@ import math
 import pytest
 
 from jobs.transforms import baseline
+from jobs.transforms import packed as packed_rows
 from jobs.transforms.profile import profile
 
 READINGS = "ServiceName string, Date date, Slot int, Value long"
@@ -13,15 +14,26 @@ AS_OF = dt.date(2026, 6, 9)  # a Tuesday
 MONDAYS = [dt.date(2026, 6, 8) - dt.timedelta(weeks=week) for week in range(4, -1, -1)]
 
 
-def packed(service="www", day_type=1, averages=(100.0, 100.0, 100.0, 100.0), spread=(1.0,), dates=MONDAYS[:4], growth=1.0):
+def packed(
+    service="www",
+    day_type=1,
+    averages=(100.0, 100.0, 100.0, 100.0),
+    spread=(1.0,),
+    dates=MONDAYS[:4],
+    growth=1.0,
+    level=(90.0, 90.0, 90.0, 90.0),
+    scale=(10.0, 10.0, 10.0, 10.0),
+    before=(80.0, 80.0, 80.0, 80.0),
+):
     samples = [None if average is None else len(dates) for average in averages]
-    return service, day_type, list(averages), samples, list(spread), growth, list(dates)
+    robust = [each and list(each) for each in (level, scale, before)]
+    return service, day_type, list(averages), samples, list(spread), growth, list(dates), *robust, list(dates)
 
 
 def profiled(spark, candidate, in_force=(), readings=()):
-    new, old = (spark.createDataFrame(list(rows), baseline.PACKED) for rows in (candidate, in_force))
+    new, old = (spark.createDataFrame(list(rows), packed_rows.PACKED) for rows in (candidate, in_force))
     runs = spark.createDataFrame(list(readings), READINGS).mapInArrow(baseline.to_runs, baseline.RUNS)
-    last_day = baseline.by_day_type(runs, [])
+    last_day = packed_rows.by_day_type(runs, [])
     rows = profile(new, old, last_day, AS_OF, 4, 50.0).collect()
     return {(row.ServiceName, row.DayType): row.asDict() for row in rows}
 
@@ -47,12 +59,14 @@ def test_figures_of_a_candidate(spark):
         "AgeDays": 8,
         "MovedShare": 2 / 3,
         "HoldoutLoss": None,
+        "NormalLoss": None,
     }
     assert (found["login", 1]["Finite"], found["login", 1]["MovedShare"]) == (False, None)
 
 
 def test_a_new_service_is_not_covered_yet_rather_than_badly(spark):
-    found = profiled(spark, [packed(averages=(None,) * 4, spread=(None,), dates=MONDAYS[:1])])
+    unknown = dict.fromkeys(("averages", "level", "scale", "before"), (None,) * 4)
+    found = profiled(spark, [packed(spread=(None,), dates=MONDAYS[:1], **unknown)])
     assert (found["www", 1]["CoveredShare"], found["www", 1]["Lowest"]) == (None, None)
 
 
@@ -74,6 +88,25 @@ def test_holdout_compares_how_both_predict_a_day_that_neither_has_seen(spark):
     # One in force that has seen the day (it was promoted after it) does not gain by that.
     seen = [packed(averages=(102.5,) * 4, dates=MONDAYS[1:])]
     assert profiled(spark, farther, seen, by_slot(110, 110, 110, 110))["www", 1]["HoldoutLoss"] == pytest.approx(1 / 3)
+
+
+def test_levels_and_scales_are_figures_of_a_candidate_too(spark):
+    odd = [packed(level=(7.0, 8.0, 500.0, None), scale=(0.5, 2.0, 2.0, None)), packed("login", scale=(math.inf, 1.0, 1.0, 1.0))]
+    found = profiled(spark, [*odd, packed("short", level=(9.0,) * 3)])
+    assert [found["www", 1][name] for name in ("Lowest", "Highest", "LowestSpread", "Finite")] == [7.0, 500.0, 0.5, True]
+    assert [found[service, 1]["Finite"] for service in ("login", "short")] == [False, True]
+    assert [found[service, 1]["Slots"] for service in ("www", "short")] == [4, 3]
+
+
+def test_holdout_of_the_normal_is_without_the_day_where_it_was_made_from_it(spark):
+    day = by_slot(110, 110, 110, 110)
+    candidate = [packed(dates=MONDAYS[1:])]  # 90, and without the last day 80: off by 30
+    assert profiled(spark, candidate, [packed()], day)["www", 1]["NormalLoss"] == pytest.approx(0.5)  # in force: off by 20
+    seen = [packed(dates=MONDAYS[1:], level=(110.0,) * 4, before=(95.0,) * 4)]  # off by 15, although it has seen the day
+    assert profiled(spark, candidate, seen, day)["www", 1]["NormalLoss"] == pytest.approx(1.0)
+    of_before = [packed(level=None, scale=None, before=None)]  # of a release without a normal
+    found = profiled(spark, candidate, of_before, day)["www", 1]
+    assert (found["NormalLoss"], found["HoldoutLoss"] is None) == (None, False)
 
 
 def test_holdout_says_nothing_where_nothing_can_be_compared(spark):

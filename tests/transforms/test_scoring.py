@@ -5,9 +5,10 @@ import datetime as dt
 from jobs.transforms.scoring import score
 
 READINGS = "ServiceName string, Timestamp timestamp, Value long"
-PACKED = "ServiceName string, DayType int, Last4Avg array<double>, Spread array<double>, Growth double"
+PACKED = """ServiceName string, DayType int, Last4Avg array<double>, Spread array<double>, Growth double,
+    Level array<double>, Scale array<double>"""
 HOLIDAY = dt.date(2026, 11, 26)
-RULE = {"percent": 5.0, "spread": 3.0, "minimum": 20.0}
+RULE = {"normal": "plain", "percent": 5.0, "spread": 3.0, "minimum": 20.0}
 
 
 def by_hour(**averages) -> list[float | None]:
@@ -16,8 +17,8 @@ def by_hour(**averages) -> list[float | None]:
 
 def baseline(spark):
     rows = [
-        ("www", 6, by_hour(h0=100.0, h9=200.0), [2.0, 3.0, None], 1.0),
-        ("www", 7, by_hour(h9=50.0), [None, 2.0, None], 1.5),
+        ("www", 6, by_hour(h0=100.0, h9=200.0), [2.0, 3.0, None], 1.0, by_hour(h9=225.0, h10=300.0), by_hour(h9=15.0, h10=18.0)),
+        ("www", 7, by_hour(h9=50.0), [None, 2.0, None], 1.5, by_hour(h9=90.0), by_hour(h9=10.0)),
     ]
     return spark.createDataFrame(rows, PACKED)
 
@@ -34,21 +35,34 @@ def readings():
     ]
 
 
-def scored(spark, rows):
-    return score(rows, baseline(spark), "America/New_York", 3600, [HOLIDAY], RULE)
+def scored(spark, rows, **rule):
+    return score(rows, baseline(spark), "America/New_York", 3600, [HOLIDAY], RULE | rule)
 
 
 def test_each_reading_meets_its_own_slot(spark):
     found = scored(spark, spark.createDataFrame(readings(), READINGS)).collect()
     judged = {(row.ServiceName, row.Timestamp, row.Value): tuple(row)[3:] for row in found}
     assert list(judged.values()) == [
-        (6, 0, 100.0, 100.0, 2.0, 1.0, 101.0, False),
-        (6, 9, 200.0, 200.0, 3.0, 30.0, 115.0, True),
-        (6, 10, None, None, None, None, None, False),  # a slot without a baseline
-        (5, 23, None, None, None, None, None, False),  # Friday still
-        (7, 9, 50.0, 75.0, 2.0, -45.0, 40.0, True),  # Thanksgiving is a Sunday, and Sundays grow
-        (6, 0, None, None, None, None, None, False),  # a service without a baseline
+        (6, 0, 100.0, 100.0, 2.0, None, None, 1.0, 101.0, False),
+        (6, 9, 200.0, 200.0, 3.0, None, None, 30.0, 115.0, True),
+        (6, 10, None, None, None, None, None, None, None, False),  # a slot without a baseline
+        (5, 23, None, None, None, None, None, None, None, False),  # Friday still
+        (7, 9, 50.0, 75.0, 2.0, None, None, -45.0, 40.0, True),  # Thanksgiving is a Sunday, and Sundays grow
+        (6, 0, None, None, None, None, None, None, None, False),  # a service without a baseline
     ]
+
+
+def test_a_rule_by_the_robust_normal_judges_by_level_and_scale_and_leaves_the_plain_figures(spark):
+    found = scored(spark, spark.createDataFrame(readings(), READINGS), normal="robust").collect()
+    assert [tuple(row)[3:] for row in found][:5] == [
+        (6, 0, 100.0, 100.0, 2.0, None, None, 1.0, 101.0, False),  # no level is known
+        (6, 9, 200.0, 200.0, 3.0, 225.0, 15.0, 30.0, 115.0, False),  # 230 is 5 from 225: by the plain figures an anomaly
+        (6, 10, None, None, None, None, None, None, None, False),  # no baseline, whatever the robust normal knows
+        (5, 23, None, None, None, None, None, None, None, False),
+        (7, 9, 50.0, 75.0, 2.0, 90.0, 10.0, -45.0, 40.0, True),  # 30 is 6 scales from 90
+    ]
+    eased = scored(spark, spark.createDataFrame(readings(), READINGS), normal="robust", spread=7.0).collect()
+    assert [row.Anomalous for row in eased] == [False] * 6
 
 
 def test_batch_and_stream_give_equal_rows(spark, tmp_path):

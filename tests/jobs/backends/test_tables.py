@@ -75,3 +75,15 @@ def test_two_first_writers_are_one(table):
     with pytest.raises(JobError, match="it has changed since it was read"):
         table.write(rows(d1=2), range(1, 8), {}, after=-1)
     assert held(table) == {1: 1}
+
+
+def test_a_column_that_an_earlier_release_did_not_know_is_added_and_an_old_version_can_be_restored(table):
+    table.write(rows(d1=1, d2=2), range(1, 8), {}, after=-1)
+    more = pa.record_batch({"DayType": pa.array([2], pa.int32()), "Value": [3], "Level": pa.array([[0.5]])})
+    table.write(iter([more]), [2], {}, after=0)
+    found = {row["DayType"]: (row["Value"], row["Level"]) for row in table.dataset(1).to_table().to_pylist()}
+    assert found == {1: (1, None), 2: (3, [0.5])}
+    table.restore(0, {})
+    assert held(table) == {1: 1, 2: 2}
+    table.write(iter([more]), [2], {}, after=2)
+    assert held(table) == {1: 1, 2: 3}

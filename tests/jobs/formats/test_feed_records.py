@@ -111,6 +111,8 @@ def scored_row(spark, anomalous):
         "Spread": 2.0,
         "PredictedDiff": -3.0,
         "PredictedPct": 94.0,
+        "Level": 51.5,
+        "Scale": 7.5,
     }
     rows = decoded(spark, (b"www", payload()), (b"www", b"junk"))
     added = [F.lit(value).alias(name) for name, value in columns.items()]
@@ -137,6 +139,8 @@ def test_each_row_goes_to_its_topics_under_a_deterministic_key(spark):
         "PredictedDiff": -3.0,
         "PredictedPct": 94.0,
         "BaselineVersion": 3,
+        "Level": 51.5,
+        "Scale": 7.5,
     }
     dead = routed[2]
     assert bytes(dead.value) == b"junk"

@@ -6,7 +6,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from contracts.feeds import load_feed
+from contracts.feeds import Rule, load_feed
 from jobs.backends import tables
 from jobs.formats.wire import Writers
 from jobs.streams import score_query
@@ -79,6 +79,23 @@ def test_of_a_large_one_the_days_around_today_are_held(held, promoted, monkeypat
     assert held(0) == rows(1.0, range(1, 8)), "it fits"
     monkeypatch.setattr(score_query, "BROADCAST_WHOLE", 14 * FEED.slots - 1)
     assert held(0) == rows(1.0, range(1, 4))
+
+
+def test_a_rule_by_the_robust_normal_holds_its_level_and_scale(spark, lake_platform, promoted):
+    robust = FEED.model_copy(update={"rule": Rule(normal="robust")})
+    queries = score_query.Queries(spark, lake_platform, robust, MagicMock())
+
+    def held(version: int) -> set[tuple]:
+        plan = score_query.Plan(version, frozenset({1}), Writers("service-use-value", ()), (), table_version=version)
+        return {(row.Growth, row.Level and tuple(row.Level), row.Scale) for row in queries.baseline(plan).collect()}
+
+    promoted(1.0)
+    assert held(0) == {(1.0, None, None)}, "of a release without a robust normal: no reading is anomalous"
+    level = pa.array([[2.5, None]] * 14)
+    table = deltalake.DeltaTable(tables.baseline(lake_platform, FEED).path).to_pyarrow_table().append_column("Level", level)
+    path = tables.baseline(lake_platform, FEED).path
+    deltalake.write_deltalake(path, table, mode="overwrite", schema_mode="overwrite", partition_by=["DayType"])
+    assert held(1) == {(1.0, (2.5, None), None)}
 
 
 def test_a_change_of_the_baseline_is_another_plan_and_upkeep_of_its_table_is_none(lake_platform, promoted):
