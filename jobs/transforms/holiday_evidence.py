@@ -53,7 +53,7 @@ def evidence(runs: DataFrame, compared: Compared, how: How) -> DataFrame:
 def of_service(runs: pa.Table, compared: Compared, how: How) -> dict[Kind, float]:
     """By kind, its unlikeness; NaN: not known."""
     dates, values = normal.by_date(runs, how.slots)
-    found: dict[int, Floats] = dict(zip(dates.tolist(), values, strict=True))
+    found = {int(date): values[row] for row, date in enumerate(dates)}
     nothing = np.full(how.slots, np.nan)
 
     def of(wanted: Sequence[dt.date]) -> Floats:
