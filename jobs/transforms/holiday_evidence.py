@@ -45,7 +45,8 @@ def evidence(runs: DataFrame, compared: Compared, how: How) -> DataFrame:
     """EVIDENCE: one row for each service, from the runs (baseline.RUNS) of all these dates. NaN: not known."""
 
     def judged(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        return pa.Table.from_pylist([{"ServiceName": key[0].as_py(), **of_service(table, compared, how)}], _SCHEMA)
+        unlike = of_service(table, compared, how)
+        return pa.table([[key[0].as_py()], *([unlike[kind]] for kind in KINDS)], schema=_SCHEMA)
 
     return runs.groupBy("ServiceName").applyInArrow(judged, EVIDENCE)
 
