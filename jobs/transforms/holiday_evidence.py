@@ -45,7 +45,8 @@ def evidence(runs: DataFrame, compared: Compared, how: How) -> DataFrame:
     """EVIDENCE: one row for each service, from the runs (baseline.RUNS) of all these dates. NaN: not known."""
 
     def judged(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        return pa.Table.from_pylist([{"ServiceName": key[0].as_py(), **of_service(table, compared, how)}], _SCHEMA)
+        unlike = of_service(table, compared, how)
+        return pa.table([[key[0].as_py()], *([unlike[kind]] for kind in KINDS)], schema=_SCHEMA)
 
     return runs.groupBy("ServiceName").applyInArrow(judged, EVIDENCE)
 
@@ -53,7 +54,7 @@ def evidence(runs: DataFrame, compared: Compared, how: How) -> DataFrame:
 def of_service(runs: pa.Table, compared: Compared, how: How) -> dict[Kind, float]:
     """By kind, its unlikeness; NaN: not known."""
     dates, values = normal.by_date(runs, how.slots)
-    found: dict[int, Floats] = dict(zip(dates.tolist(), values, strict=True))
+    found = {int(date): values[row] for row, date in enumerate(dates)}
     nothing = np.full(how.slots, np.nan)
 
     def of(wanted: Sequence[dt.date]) -> Floats:
