@@ -44,6 +44,11 @@ class Rule(Declared):
     spread: Annotated[float, Field(gt=0)] | None = None  # abs(Value - Expected) > spread * Spread
     minimum: Annotated[float, Field(ge=0)] | None = None  # max(Value, Expected) >= minimum
 
+    @property
+    def conditions(self) -> dict[str, float | None]:
+        """Those that are on, and None for the others, as the formula takes them."""
+        return self.model_dump(exclude={"normal"})
+
     @model_validator(mode="after")
     def _not_all_off(self) -> Self:
         if self.percent is None and self.spread is None:

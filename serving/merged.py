@@ -58,7 +58,7 @@ def judged(readings: Scored, rule: Rule, beside: Expectation, version: int | Non
     spread = np.where(scored, readings.spread, beside.spread)
     with np.errstate(divide="ignore", invalid="ignore"):
         pct = np.where(expected != 0, formula.percent_of(readings.value, expected), np.nan)
-        broken = formula.broken(readings.value, expected, spread, pct, **rule.model_dump(exclude={"normal"}))
+        broken = formula.broken(readings.value, expected, spread, pct, **rule.conditions)
     known = scored | ~np.isnan(beside.expected)
     versions = np.where(scored, readings.baseline_version, np.where(known, -1 if version is None else version, -1))
     anomalous = np.where(scored, readings.anomalous != 0, broken)

@@ -80,5 +80,5 @@ def test_arrays_are_judged_by_the_formula_of_the_streams(percent, spread, minimu
     averages[1] = np.nan
     with np.errstate(all="ignore"):
         pct = np.where(averages != 0, formula.percent_of(values, averages), np.nan)
-        broken = formula.broken(values, averages, deviations, pct, **rule.model_dump())
+        broken = formula.broken(values, averages, deviations, pct, **rule.conditions)
     assert broken.tolist() == [flagged(rule, value, average, deviation), False]

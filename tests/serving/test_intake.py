@@ -20,7 +20,7 @@ JUDGED = derived.scored("a", NOON, 150, expected=100.0, spread=2.0, Level=120.0,
 def taken(feed: Feed, record: str, row: dict) -> tuple:
     """What is kept of the record: expected, spread, percent."""
     decoder = SimpleNamespace(decode=lambda value, record: row)
-    event = Intake(Memory(10, 10, 10), Incidents(10), decoder).take(feed, record, b"key", b"value")
+    event = Intake(Memory(10, 10, 10), Incidents(10), decoder).take(feed, record, b"key", b"value", 0)
     assert event
     return event.record.expected, event.record.spread, event.record.pct
 

@@ -5,6 +5,7 @@ import math
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
@@ -115,10 +116,11 @@ def test_arrays_are_those_of_the_service_the_day_type_and_the_version_in_force(t
 
 
 def read(arrays: Arrays) -> tuple[list[float | None], list[float | None], float]:
-    normal, spread = (
-        [None if math.isnan(each) else each for each in column.tolist()] for column in (arrays.normal, arrays.spread)
-    )
-    return normal, spread, arrays.growth
+    return known(arrays.normal), known(arrays.spread), arrays.growth
+
+
+def known(column: np.ndarray) -> list[float | None]:
+    return [None if math.isnan(each) else each for each in column.tolist()]
 
 
 def test_a_rule_by_the_robust_normal_has_its_level_and_scale_where_there_is_a_baseline(tables, feed, lake):
