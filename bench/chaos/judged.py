@@ -1,7 +1,6 @@
 """All that a run's topics and tables say, held against its ledgers."""
 
 import datetime as dt
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from bench.chaos.ledger import KINDS, Places, Sent, digest
 from bench.chaos.letters import Letters
 from bench.chaos.stage import Primed
 from bench.chaos.verify import NONE, Calendar, Findings, InForce, Rule, Scored, counting, key
-from contracts.declarations import SCHEMAS
+from contracts import avro
 from contracts.feeds import Feed
 from stack.instance import Instance
 
@@ -120,11 +119,11 @@ def _scored(instance: Instance, declared: Feed, sent: Sent, services: dict[str, 
 
     rule = declared.rule
     scored = Scored(sent, calendar, Rule(rule.percent, rule.spread, rule.minimum), in_force, baseline)
-    for rows in read.rows(instance.kafka, declared.scored_topic, _schema("scored"), services):
+    for rows in read.rows(instance.kafka, declared.scored_topic, avro.schema("scored"), services):
         scored.judge(rows)
     scored.missing()
     anomalies = Anomalies(scored)
-    for rows in read.rows(instance.kafka, declared.anomalies_topic, _schema("anomaly"), services):
+    for rows in read.rows(instance.kafka, declared.anomalies_topic, avro.schema("anomaly"), services):
         anomalies.judge(rows)
     anomalies.missing()
     return scored
@@ -169,7 +168,3 @@ def _add(all_: Findings, *more: Findings) -> None:
         all_.counts.update(each.counts)
         for what, examples in each.examples.items():
             all_.examples[what].extend(examples)
-
-
-def _schema(name: str) -> dict:
-    return json.loads((SCHEMAS / "avro" / name / "v1.avsc").read_text())

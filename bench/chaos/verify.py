@@ -17,7 +17,7 @@ from bench.chaos.ledger import Sent
 
 EXAMPLES = 5  # of each kind of finding
 HOUR, INSTANTS = 3_600_000, 1 << 42  # milliseconds; instants of a key are below that: before 2109
-NULLABLE = ("Last4Avg", "Expected", "Spread", "PredictedDiff", "PredictedPct")
+NULLABLE = ("Last4Avg", "Expected", "Spread", "PredictedDiff", "PredictedPct", "Level", "Scale")
 NONE = -2  # older than every version: no row so far
 SLACK = 5_000  # milliseconds by which the clocks of the table's and the row's writers may differ
 Rows = Mapping[str, np.ndarray]
@@ -197,7 +197,8 @@ class Scored:
             self.findings.where("wrong", ~equal, words)
 
     def right(self, service: np.ndarray, at: np.ndarray, value: np.ndarray, version: int) -> dict[str, np.ndarray]:
-        """The fields of a scored row, as docs/scoring.md and docs/baseline.md define them, of a feed without growth."""
+        """The fields of a scored row, as docs/scoring.md and docs/baseline.md define them, of a feed without growth whose rule
+        goes by the plain figures."""
         _, day_type, slot = self._calendar.place(at)
         average = spread = np.full(len(at), np.nan)
         if version >= 0:
@@ -217,6 +218,8 @@ class Scored:
             "PredictedDiff": difference,
             "PredictedPct": percent,
             "Anomalous": self._anomalous(value, average, spread, difference, percent),
+            "Level": np.full(len(at), np.nan),
+            "Scale": np.full(len(at), np.nan),
         }
 
     def _anomalous(self, value, average, spread, difference, percent) -> np.ndarray:

@@ -33,7 +33,8 @@ NONE = ([None] * SLOTS, [None] * SLOTS, [None] * (SLOTS // WINDOW))
 
 @cache
 def schema(name: str) -> dict:
-    declared = json.loads((SCHEMAS / name / "v1.avsc").read_text())
+    newest = max((SCHEMAS / name).glob("v*.avsc"), key=lambda file: int(file.stem.removeprefix("v")))
+    declared = json.loads(newest.read_text())
     for field in declared["fields"]:
         if isinstance(field["type"], dict):  # an instant: as the number that it is written as
             field["type"] = field["type"]["type"]

@@ -48,6 +48,8 @@ def row(at: int = NOON, value: int = 200, version: int = 2, written: int = NOON 
         "PredictedPct": 100 * value / average,
         "Anomalous": abs(value - average) > 12 and abs(100 * value / average - 100) > 5,
         "BaselineVersion": version,
+        "Level": np.nan,
+        "Scale": np.nan,
     }
     return right | other
 
@@ -94,7 +96,7 @@ def test_a_reading_doubled_with_another_value_is_unexpected():
     ("field", "other"),
     [
         *(("DayType", 4), ("Slot", 4321), ("Last4Avg", 200.0000001), ("Expected", 0.0), ("Spread", np.nan)),
-        *(("PredictedDiff", 1.0), ("PredictedPct", np.nan), ("Anomalous", True)),
+        *(("PredictedDiff", 1.0), ("PredictedPct", np.nan), ("Anomalous", True), ("Level", 200.0)),
     ],
 )
 def test_a_wrong_field_is_found(field, other):
