@@ -44,7 +44,7 @@ def report(tmp_path_factory) -> Path:
     from jobs.backends import expectations
 
     good = {"Lost": False, "Rows": 1, "Slots": 24, "CoveredShare": 1.0, "Finite": True, "Lowest": 1.0, "LowestSpread": 0.1}
-    amiss = {"AgeDays": 1, "MovedShare": 0.9, "HoldoutLoss": 0.0, "Highest": 5e13}
+    amiss = {"AgeDays": 1, "MovedShare": 0.9, "HoldoutLoss": 0.0, "NormalLoss": 0.0, "Highest": 5e13}
     rows = [{"ServiceName": name, "DayType": day} | good | amiss for name in ("a", NASTY) for day in range(1, 8)]
     folder = tmp_path_factory.mktemp("docs")
     expectations.validate(pd.DataFrame(rows), load_feed("road-traffic"), str(folder))
