@@ -39,10 +39,12 @@ def reading(at: int, value: int = 100, anomalous: bool = False, expected: float 
 
 
 @pytest.fixture
-def state(client):
-    """Serving that has read its topics."""
-    client.app.state.sundial.live.status.as_of = NOW
-    return client.app.state.sundial
+def state(client, monkeypatch):
+    """Serving that has read its topics, at NOW."""
+    serving = client.app.state.sundial
+    serving.live.status.as_of = NOW
+    monkeypatch.setattr(type(serving), "now", lambda _: NOW)
+    return serving
 
 
 def services(client, query: str = "") -> dict[str, dict]:

@@ -161,7 +161,7 @@ def test_the_keyboard_searches_chooses_and_opens(page, fleet, feed):
 
 
 def test_events_alone_bring_news(page, fleet, feed):
-    url, state = fleet
+    (url, state), now = fleet, ago(0)
     read(state, feed.name, ["a", "b", "c"])
     page.add_init_script(NO_POLLING)
     page.goto(url)
@@ -176,16 +176,16 @@ def test_events_alone_bring_news(page, fleet, feed):
             state.incidents.put(feed.name, record)
         state.events.publish([Event(kind, feed.name, "c", record)])
 
-    comes(SCORED, reading(ago(0), 104))
+    comes(SCORED, reading(now, 104))
     expect(row.locator(".value")).to_have_text("104")
-    comes(SCORED, reading(ago(0), 250, True))
+    comes(SCORED, reading(now, 250, True))
     expect(page.locator("#services li").nth(0).locator(".pill")).to_have_text("Anomalous")
     assert names(page) == ["c", "a", "b"]
-    comes(INCIDENT, of("c", ago(0)))
+    comes(INCIDENT, of("c", now))
     expect(row.locator(".pill")).to_have_text("Incident")
-    comes(INCIDENT, of("c", ago(0), "closed"))
+    comes(INCIDENT, of("c", now, "closed"))
     expect(row.locator(".pill")).to_have_text("Anomalous")
-    comes(SCORED, reading(ago(0), 100))
+    comes(SCORED, reading(now, 100))
     expect(page.locator("#headline")).to_have_text("Nothing is wrong: 3 services")
     assert page.evaluate("sundial.state.rows.get('" + feed.name + " c').points.at(-1).value") == 100
 
