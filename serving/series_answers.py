@@ -30,7 +30,7 @@ class SeriesAnswers:
     def get(self, made_of: Hashable, feed: Feed) -> Answer | None:
         with self._lock:
             declared, answer = self._kept.get(made_of, (None, None))
-            if declared is not feed:  # declared anew since
+            if declared is not feed:  # its declaration has changed
                 return None
             self._kept.move_to_end(made_of)
             return answer

@@ -184,7 +184,7 @@ class Tables:
             table = None
         except Exception:
             with self._lock:
-                self._opened.pop(name, None)  # the next one finds out anew, too
+                self._opened.pop(name, None)  # the next reader opens it again
             raise
         with self._lock:
             self._opened[name] = (time.monotonic(), table)

@@ -59,12 +59,12 @@ def test_what_needs_the_stack_comes_first_and_then_the_stack_stops(suite):
 
         @pytest.fixture(scope="session")
         def story(platform_stack):
-            yield seen.append("told")
+            yield seen.append("primed")
             seen.append("over")
 
-        def test_one(): assert seen == ["up", "told", "over", "down"]
+        def test_one(): assert seen == ["up", "primed", "over", "down"]
         def test_two(story): pass
-        def test_three(platform_stack): assert seen == ["up", "told"]
+        def test_three(platform_stack): assert seen == ["up", "primed"]
         """
     )
     suite.runpytest().assert_outcomes(passed=3)

@@ -235,7 +235,7 @@ setInterval(() => !document.hidden && now.feed && run("state", loadState), STATE
 setInterval(() => !document.hidden && now.series?.loading && run("series", () => loadSeries(false)), STATE_SECONDS * 1000);
 setInterval(() => !document.hidden && now.service !== null && run("series", () => loadSeries(false)), 30_000);
 
-/** What was left alone while nobody looked or no network was there. */
+/** Loads at once what the page did not load while it was hidden or offline. */
 function wake() {
   if (document.hidden || !now.feed) return;
   stream.hurry();

@@ -200,7 +200,7 @@ function shortcut(event) {
   }
 }
 
-/** What was left alone while nobody looked or no network was there. */
+/** Loads at once what the page did not load while it was hidden or offline. */
 function wake() {
   if (document.hidden) return;
   stream.hurry();

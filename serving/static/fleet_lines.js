@@ -36,7 +36,7 @@ export function passing(state, { search, status, feed }) {
 }
 
 /**
- * In the order of the rows; a group stands where its first member would. Somebody who searches sees each service by itself.
+ * In the order of the rows. A group has the place of its first member. A search shows each service on a line of its own.
  * @param {FleetState} state
  * @param {FleetFilter} filter
  * @param {Set<string>} unfolded keys of groups
