@@ -2,6 +2,9 @@
 
 import asyncio
 import contextlib
+import itertools
+import re
+import secrets
 import signal
 import threading
 from collections import deque
@@ -33,7 +36,8 @@ class Listener:
     feed: str | None
     service: str | None
     capacity: int
-    waiting: deque = field(default_factory=deque)
+    begins: str = ""  # the id of the event after which it listens
+    waiting: deque[tuple[str, Event]] = field(default_factory=deque)  # with their ids
     lost: bool = False
     closed: bool = False
     awake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -41,21 +45,51 @@ class Listener:
     def wants(self, event: Event) -> bool:
         return self.feed in (None, event.feed) and (event.kind in (ANOMALY, INCIDENT) or self.service in (None, event.service))
 
-    def offer(self, event: Event) -> None:
-        """Queues the event; a full queue is dropped whole and the listener must reload."""
+    def offer(self, id_: str, event: Event) -> None:
+        """Queues the event if it is one of the listener's; a full queue is dropped whole and the listener must reload."""
+        if not self.wants(event):
+            return
         if len(self.waiting) >= self.capacity:
             self.waiting.clear()
             self.lost = True
-        self.waiting.append(event)
+        self.waiting.append((id_, event))
         self.awake.set()
+
+    def lose(self) -> None:
+        """It must reload."""
+        self.lost = True
+        self.awake.set()
+
+    def close(self) -> None:
+        self.closed = True
+        self.awake.set()
+
+    async def heard(self) -> AsyncIterator[tuple[str | None, Event]]:
+        """Events with their ids as they come, until closed. `resync` and `alive` have none."""
+        while not self.closed:
+            try:
+                await asyncio.wait_for(self.awake.wait(), ALIVE_SECONDS)
+            except TimeoutError:
+                yield None, Event(ALIVE, self.feed or "", self.service or "", None)
+                continue
+            self.awake.clear()
+            if self.lost:
+                self.lost = False
+                yield None, Event(RESYNC, self.feed or "", self.service or "", None)
+            while self.waiting and not self.closed:
+                yield self.waiting.popleft()
 
 
 class Events:
-    """Hands events from the consumer thread to the listeners on the server's event loop."""
+    """Hands events from the consumer thread to the listeners on the server's event loop. Keeps the newest `capacity` of them, so
+    that a listener whose connection broke goes on where it was."""
 
     def __init__(self, capacity: int):
         self._capacity = capacity
         self._listeners: set[Listener] = set()
+        self._kept: deque[tuple[str, Event]] = deque(maxlen=capacity)
+        self._count = 0  # events so far; an event's id ends in its number
+        self._process = secrets.token_hex(4)  # an id says nothing to another process: its events have other numbers
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
@@ -69,7 +103,7 @@ class Events:
 
     def publish(self, events: list[Event]) -> None:
         """From any thread."""
-        if events and self._listeners and not self._closed:
+        if events and not self._closed:
             self._on_loop(self._offer, events)
 
     def keep(self, feeds: Container[str]) -> None:
@@ -79,27 +113,33 @@ class Events:
     def close(self) -> None:
         """Ends every listener's stream, so that the server can stop. From any thread or signal handler."""
         self._closed = True
-        self._on_loop(self._wake)
+        self._on_loop(self._end)
 
-    async def listen(self, feed: str | None, service: str | None) -> AsyncIterator[Event]:
-        """Events as they come, until closed or the listener leaves."""
-        listener = Listener(feed, service, self._capacity)
+    @contextlib.contextmanager
+    def listening(self, feed: str | None, service: str | None, after: str | None = None) -> Iterator[Listener]:
+        """A listener of all that comes from now on, or since the event with the id `after`. If events since then are not kept any
+        more, or the id is of another process, the listener is told to reload."""
+        listener = Listener(feed, service, self._capacity, self._id(self._count), closed=self._closed)
+        if after is not None:
+            self._resume(listener, after)
         self._listeners.add(listener)
         try:
-            while not self._closed and not listener.closed:
-                try:
-                    await asyncio.wait_for(listener.awake.wait(), ALIVE_SECONDS)
-                except TimeoutError:
-                    yield Event(ALIVE, feed or "", service or "", None)
-                    continue
-                listener.awake.clear()
-                if listener.lost:
-                    listener.lost = False
-                    yield Event(RESYNC, feed or "", service or "", None)
-                while listener.waiting and not self._closed:
-                    yield listener.waiting.popleft()
+            yield listener
         finally:
             self._listeners.discard(listener)
+
+    def _resume(self, listener: Listener, after: str) -> None:
+        found = re.fullmatch(f"{self._process}-([0-9]{{1,18}})", after)
+        gone = self._count - len(self._kept)
+        if found is None or not gone <= int(found[1]) <= self._count:
+            listener.lose()
+            return
+        listener.begins = after
+        for id_, event in itertools.islice(self._kept, int(found[1]) - gone, None):
+            listener.offer(id_, event)
+
+    def _id(self, number: int) -> str:
+        return f"{self._process}-{number}"
 
     def _on_loop(self, function, *arguments) -> None:
         if self._loop is not None:
@@ -107,20 +147,21 @@ class Events:
                 self._loop.call_soon_threadsafe(function, *arguments)
 
     def _offer(self, events: list[Event]) -> None:
-        for listener in self._listeners:
-            for event in events:
-                if listener.wants(event):
-                    listener.offer(event)
+        for event in events:
+            self._count += 1
+            id_ = self._id(self._count)
+            self._kept.append((id_, event))
+            for listener in self._listeners:
+                listener.offer(id_, event)
 
     def _leave(self, feeds: Container[str]) -> None:
         for listener in self._listeners:
             if listener.feed is not None and listener.feed not in feeds:
-                listener.closed = True
-                listener.awake.set()
+                listener.close()
 
-    def _wake(self) -> None:
+    def _end(self) -> None:
         for listener in self._listeners:
-            listener.awake.set()
+            listener.close()
 
 
 @contextlib.contextmanager

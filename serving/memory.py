@@ -130,12 +130,6 @@ class Memory:
         with self._lock:
             return self._of(feed).baseline
 
-    def readings(self, feed: str, service: str, since: int) -> list[Reading]:
-        """Readings from `since` (epoch milliseconds) on, oldest first; empty for an unknown service."""
-        with self._lock:
-            series = self._of(feed).series.get(service)
-            return series.since(since) if series else []
-
     def scored(self, feed: str, service: str, start: int, end: int) -> Scored:
         """As columns, the readings of [start, end] (epoch milliseconds); empty for an unknown service."""
         with self._lock:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Header, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
@@ -126,20 +126,25 @@ def listened_to(
     responses=REFUSED,
 )
 async def events(
-    what: Annotated[tuple[Feed | None, str | None], Depends(listened_to)], state: CurrentState
+    what: Annotated[tuple[Feed | None, str | None], Depends(listened_to)],
+    state: CurrentState,
+    last_event_id: Annotated[
+        str | None, Header(description="The id of the last event that was received: the events after it come first.")
+    ] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """`scored` carries a point as in the series, with its feed and service; `anomaly` one as in the list of anomalies, of every
-    service of the feed; `incident` one as in the list of incidents; `resync` says that this listener was too slow and has to load
-    afresh; `alive`, after 10 s without another event, that the line is well."""
+    service of the feed; `incident` one as in the list of incidents; `resync` says that this listener was too slow, or too long
+    away, and has to load afresh; `alive`, after 10 s without another event, that the line is well."""
     feed, service = what
-    yield ServerSentEvent(comment="listening", retry=2000)
-    async for event in state.events.listen(feed.name if feed else None, service):
-        its = state.feeds.get(event.feed)
-        if its is None and event.record is not None:
-            continue  # the feed was declared until just now
-        of_incident = isinstance(event.record, Incident)
-        said = await run_in_threadpool(state.tables.statements, its) if its and of_incident else ()
-        yield ServerSentEvent(event=event.kind, raw_data=event_json(its, event, said))
+    with state.events.listening(feed.name if feed else None, service, last_event_id) as listener:
+        yield ServerSentEvent(comment="listening", id=listener.begins, retry=2000)
+        async for id_, event in listener.heard():
+            its = state.feeds.get(event.feed)
+            if its is None and event.record is not None:
+                continue  # the feed was declared until just now
+            of_incident = isinstance(event.record, Incident)
+            said = await run_in_threadpool(state.tables.statements, its) if its and of_incident else ()
+            yield ServerSentEvent(event=event.kind, id=id_, raw_data=event_json(its, event, said))
 
 
 def event_json(feed: Feed | None, event: Event, said: Sequence[Statement] = ()) -> str:

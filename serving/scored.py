@@ -87,9 +87,6 @@ class Series:
         if index < len(self.times) and self.times[index] == at:
             self._delete(slice(index, index + 1))
 
-    def since(self, at: int) -> list[Reading]:
-        return [self._reading(index) for index in range(bisect.bisect_left(self.times, at), len(self.times))]
-
     def at(self, at: int) -> Reading | None:
         index = bisect.bisect_left(self.times, at)
         return self._reading(index) if index < len(self.times) and self.times[index] == at else None

@@ -1,9 +1,11 @@
 """Listeners hear what they asked for; a slow one loses its backlog, never more memory, and is told."""
 
 import asyncio
-from typing import Any
+import contextlib
 
-from serving.events import ALIVE, ANOMALY, RESYNC, SCORED, Event, Events
+import pytest
+
+from serving.events import ALIVE, ANOMALY, RESYNC, SCORED, Event, Events, Listener
 
 
 def scored(service: str, feed: str = "f") -> Event:
@@ -14,20 +16,20 @@ def flagged(service: str, feed: str = "f") -> Event:
     return Event(ANOMALY, feed, service, None)
 
 
+async def heard(listener: Listener) -> list[tuple[str | None, Event]]:
+    """All that is there for the listener."""
+    found, iterator = [], aiter(listener.heard())
+    with contextlib.suppress(TimeoutError, StopAsyncIteration):
+        while True:
+            found.append(await asyncio.wait_for(anext(iterator), 0.1))
+    return found
+
+
 async def received(events: Events, feed: str | None, service: str | None, published: list[Event]) -> list[Event]:
     """What a listener hears of events that all come while it is busy."""
-    listening: Any = events.listen(feed, service)
-    first = asyncio.ensure_future(anext(listening))
-    await asyncio.sleep(0)  # it listens now
-    events.publish(published)
-    found = [await first]
-    while True:
-        try:
-            found.append(await asyncio.wait_for(anext(listening), 0.1))
-        except (TimeoutError, StopAsyncIteration):
-            break
-    await listening.aclose()
-    return found
+    with events.listening(feed, service) as listener:
+        events.publish(published)
+        return [event for _, event in await heard(listener)]
 
 
 def run(capacity: int, feed: str | None, service: str | None, published: list[Event]) -> list[Event]:
@@ -60,10 +62,12 @@ def test_a_listener_that_hears_nothing_is_told_that_the_line_is_well(monkeypatch
     async def main():
         events = Events(3)
         events.open()
-        listening: Any = events.listen("f", "a")
-        alive = [await anext(listening), await anext(listening)]
-        events.publish([scored("a")])
-        return alive, [each for each in [await anext(listening), await anext(listening)] if each.kind != ALIVE]
+        with events.listening("f", "a") as listener:
+            iterator = aiter(listener.heard())
+            alive = [(await anext(iterator))[1], (await anext(iterator))[1]]
+            events.publish([scored("a")])
+            after = [(await anext(iterator))[1], (await anext(iterator))[1]]
+            return alive, [each for each in after if each.kind != ALIVE]
 
     assert asyncio.run(main()) == ([Event(ALIVE, "f", "a", None)] * 2, [scored("a")])
 
@@ -78,7 +82,8 @@ def test_closing_ends_every_listener():
         return await asyncio.wait_for(ended, 2)
 
     async def drain(events):
-        return [each async for each in events.listen("f", None)]
+        with events.listening("f", None) as listener:
+            return [event async for _, event in listener.heard()]
 
     assert asyncio.run(main()) == []
 
@@ -97,10 +102,60 @@ def test_a_feed_that_is_gone_ends_the_streams_of_its_listeners_alone():
         return await asyncio.wait_for(of_all, 2)
 
     async def drain(events, feed):
-        return [each async for each in events.listen(feed, None)]
+        with events.listening(feed, None) as listener:
+            return [event async for _, event in listener.heard()]
 
     assert asyncio.run(main()) == [scored("a", "other")]
 
 
 def test_publishing_without_listeners_or_loop_does_nothing():
     Events(3).publish([scored("a")])
+
+
+def since(after: str | None, before: list[Event], missed: list[Event], feed: str = "f") -> list[tuple[str | None, Event]]:
+    """What a listener hears that comes back after `before` with the id `after` ({} is the last id that it heard), having missed
+    some events. Three events are kept."""
+
+    async def main():
+        events = Events(3)
+        events.open()
+        with events.listening(feed, None) as first:
+            events.publish(before)
+            *_, (last, _) = [(first.begins, None), *await heard(first)]
+        events.publish(missed)
+        await asyncio.sleep(0)
+        with events.listening(feed, None, after and after.format(last)) as again:
+            return await heard(again)
+
+    return asyncio.run(main())
+
+
+def test_a_listener_that_comes_back_hears_what_it_missed_in_order_and_once():
+    missed = [scored("b"), scored("other's", "other"), flagged("c")]
+    found = since("{}", [scored("a")], missed)
+    assert [event for _, event in found] == [scored("b"), flagged("c")]
+    assert len({id_ for id_, _ in found}) == 2, "each can be gone on from"
+    assert [event for _, event in since("{}", [], missed)] == [scored("b"), flagged("c")], "it had heard nothing before"
+    assert since("{}", [scored("a")], []) == []
+
+
+def test_a_listener_whose_next_event_is_not_kept_any_more_must_reload():
+    assert since("{}", [scored("a")], [scored(str(number)) for number in range(4)]) == [(None, Event(RESYNC, "f", "", None))]
+
+
+@pytest.mark.parametrize("id_", ["", "1", "0-0", "{}0", "{}-", "9" * 5000, "{} ", "²", "\n{}"])
+def test_an_id_that_is_none_of_this_process_makes_the_listener_reload(id_):
+    assert since(id_, [scored("a")], [scored("b")]) == [(None, Event(RESYNC, "f", "", None))]
+
+
+def test_what_comes_after_a_listener_was_registered_is_not_lost_before_it_looks():
+    async def main():
+        events = Events(3)
+        events.open()
+        with events.listening("f", None) as listener:
+            assert (events.listeners, listener.begins.rpartition("-")[2]) == (1, "0")
+            events.publish([scored("a")])
+            await asyncio.sleep(0.01)
+            return await heard(listener)
+
+    assert [event for _, event in asyncio.run(main())] == [scored("a")]

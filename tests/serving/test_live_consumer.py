@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 
 import fastavro
 import httpx
@@ -22,6 +23,7 @@ from serving import live_consumer
 from serving.state import State
 from tests.serving import derived, world
 from tests.serving.conftest import bucket_rows, declare, readings, served
+from tests.serving.kept import kept
 from tests.support.waiting import until
 
 _first = dt.datetime.now(dt.UTC)
@@ -276,7 +278,7 @@ def test_a_feed_is_taken_up_when_it_is_declared_and_let_go_when_it_is_not(topics
         assert httpx.get(f"{serving.url}/api/feeds/{later.name}").status_code == 404
         of_later.send("scored", [derived.scored("b", at(1), 7)])
         topics.send("scored", [derived.scored("a", at(1), 8)])
-        until("the other feed goes on", lambda: len(serving.state.memory.readings(feed.name, "a", 0)) == 2)
+        until("the other feed goes on", lambda: len(kept(serving.state.memory, feed.name, "a")) == 2)
         assert serving.state.live.status.records == 3, "nothing was read of the feed that is gone"
     finally:
         of_later.delete()
@@ -286,29 +288,44 @@ def test_a_feed_is_taken_up_when_it_is_declared_and_let_go_when_it_is_not(topics
     until("it is read on", lambda: httpx.get(f"{serving.url}/health").json()["kafka"]["as_of"] > as_of)
 
 
-def test_events_bring_the_service_asked_for_and_every_anomaly(topics, serving, feed):
+def test_events_bring_the_service_asked_for_and_every_anomaly_and_go_on_where_a_listener_was(topics, serving, feed):
     topics.send("scored", [derived.scored("a", at(0), 1), derived.scored("b", at(0), 2)])
     caught_up(serving, 2)
-    with httpx.stream("GET", f"{serving.url}/api/events?feed={feed.name}&service=a", timeout=20) as stream:
+    url = f"{serving.url}/api/events?feed={feed.name}&service=a"
+    with httpx.stream("GET", url, timeout=20) as stream:
         lines = stream.iter_lines()
         assert next(lines) == ": listening"
-        until("the listener is there", lambda: serving.state.events.listeners == 1)
+        assert serving.state.events.listeners == 1, "from then on nothing is lost"
         flagged = derived.scored("b", at(1), 900, Anomalous=True)
         topics.send("scored", [flagged])
         topics.send("anomaly", [derived.anomaly(flagged)])
         until("both are read", lambda: serving.state.live.status.records == 4)
-        topics.send("scored", [derived.scored("a", at(1), 3)])
-        found = {}
-        for line in lines:
-            if line.startswith("event: "):
-                kind = line.removeprefix("event: ")
-            elif line.startswith("data: "):
-                found[kind] = json.loads(line.removeprefix("data: "))
-            if len(found) == 2:
-                break
-    assert (found["anomaly"]["service"], found["anomaly"]["value"]) == ("b", 900)
-    assert (found["scored"]["service"], found["scored"]["value"], found["scored"]["low"]) == ("a", 3, 88.0)
+        [(id_, kind, anomaly)] = first_events(lines, 1)
+    assert (kind, anomaly["service"], anomaly["value"]) == ("anomaly", "b", 900)
     until("the listener that left is forgotten", lambda: serving.state.events.listeners == 0, 25)
+    topics.send("scored", [derived.scored("a", at(1), 3)])
+    until("it is read", lambda: serving.state.live.status.records == 5)
+    with httpx.stream("GET", url, timeout=20, headers={"Last-Event-ID": id_}) as stream:
+        topics.send("scored", [derived.scored("a", at(2), 4)])
+        missed, live = first_events(stream.iter_lines(), 2)
+    assert [each["value"] for _, _, each in (missed, live)] == [3, 4]
+    assert (missed[1], missed[2]["service"], missed[2]["low"]) == ("scored", "a", 88.0)
+    with httpx.stream("GET", url, timeout=20, headers={"Last-Event-ID": "of-another-process"}) as stream:
+        assert first_events(stream.iter_lines(), 1) == [(None, "resync", {})]
+
+
+def first_events(lines: Iterator[str], count: int) -> list[tuple[str | None, str, dict]]:
+    """The ids, kinds and data of the next events."""
+    found: list[tuple[str | None, str, dict]] = []
+    fields: dict[str, str] = {}
+    while len(found) < count:
+        name, _, value = next(lines).partition(": ")
+        if name:
+            fields[name] = value
+        elif "data" in fields:
+            found.append((fields.get("id"), fields["event"], json.loads(fields["data"])))
+        fields = fields if name else {}
+    return found
 
 
 def test_a_newer_writer_is_read_by_its_own_schema(topics, broker, serving, feed):

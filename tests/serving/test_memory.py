@@ -3,6 +3,7 @@
 import random
 
 from serving.memory import Anomaly, Memory, Reading
+from tests.serving.kept import kept
 
 
 def memory(readings=100, services=10, anomalies=5) -> Memory:
@@ -22,23 +23,23 @@ def test_readings_come_out_as_they_went_in_ordered_by_time(feed):
     wanted = [reading(at, value=at * 2, expected=None if at % 3 else 5.0, anomalous=at % 2 == 0) for at in range(50)]
     for each in random.Random(3).sample(wanted, 50):
         held.put_reading(feed.name, "a", each)
-    assert held.readings(feed.name, "a", 0) == wanted
-    assert held.readings(feed.name, "a", 48) == wanted[48:]
-    assert held.readings(feed.name, "b", 0) == []
+    assert kept(held, feed.name, "a") == wanted
+    assert kept(held, feed.name, "a", 48) == wanted[48:]
+    assert kept(held, feed.name, "b") == []
 
 
 def test_a_later_record_of_one_time_replaces_the_earlier(feed):
     held = memory()
     for value in (1, 2, 3):
         held.put_reading(feed.name, "a", reading(5, value))
-    assert held.readings(feed.name, "a", 0) == [reading(5, 3)]
+    assert kept(held, feed.name, "a") == [reading(5, 3)]
 
 
 def test_the_oldest_goes_when_there_is_no_room(feed):
     held = memory(readings=3, services=2)
     for at in (4, 1, 2, 5, 3):
         held.put_reading(feed.name, "a", reading(at))
-    assert [each.at for each in held.readings(feed.name, "a", 0)] == [3, 4, 5]
+    assert [each.at for each in kept(held, feed.name, "a")] == [3, 4, 5]
     held.put_reading(feed.name, "b", reading(9))
     held.put_reading(feed.name, "c", reading(8))
     assert set(held.services(feed.name)) == {"b", "c"}, "the service not heard of for longest made room"
@@ -65,7 +66,7 @@ def test_with_more_services_in_the_baseline_than_are_kept_those_that_came_first_
         for service in ("a", "b", "c", "made-up"):
             held.put_reading("f", service, reading(at))
     assert {name: newest.at for name, newest in held.services("f").items()} == {"a": 2, "b": 2}
-    assert [each.at for each in held.readings("f", "a", 0)] == [0, 1, 2]
+    assert [each.at for each in kept(held, "f", "a")] == [0, 1, 2]
     crowding = held.crowding()["f"]
     assert (crowding.evicted, crowding.turned_away, crowding.example, crowding.in_baseline) == (0, 6, "made-up", 3)
 
@@ -119,13 +120,13 @@ def test_of_two_baselines_that_scored_a_reading_the_newer_one_counts(feed):
     assert held.put_reading(feed.name, "a", reading(1, value=90, version=2))
     held.put_anomaly(feed.name, flag("a", 1, version=1))
     assert not held.put_reading(feed.name, "a", reading(1, value=90, anomalous=True, version=1))
-    assert (held.readings(feed.name, "a", 0), held.anomalies(feed.name, 10)) == ([reading(1, value=90, version=2)], [])
+    assert (kept(held, feed.name, "a"), held.anomalies(feed.name, 10)) == ([reading(1, value=90, version=2)], [])
     held.put_anomaly(feed.name, flag("b", 1, version=2))
     held.put_anomaly(feed.name, flag("b", 1, value=91, version=1))
     assert held.anomalies(feed.name, 10) == [flag("b", 1, version=2)]
     assert held.put_reading(feed.name, "a", reading(1, value=7, version=2)), "a correction"
     assert held.put_reading(feed.name, "a", reading(1, value=8, version=3))
-    assert held.readings(feed.name, "a", 0) == [reading(1, value=8, version=3)]
+    assert kept(held, feed.name, "a") == [reading(1, value=8, version=3)]
 
 
 def test_deleted_records_are_forgotten(feed):
@@ -136,7 +137,7 @@ def test_deleted_records_are_forgotten(feed):
     held.forget_reading(feed.name, "a", 1)
     held.forget_reading(feed.name, "nobody", 1)
     held.forget_anomaly(feed.name, "a", 2)
-    assert [each.at for each in held.readings(feed.name, "a", 0)] == [2]
+    assert [each.at for each in kept(held, feed.name, "a")] == [2]
     assert [each.at for each in held.anomalies(feed.name, 10)] == [1]
     held.forget_reading(feed.name, "a", 2)
     assert held.newest_at(feed.name) is None

@@ -24,6 +24,7 @@ from serving.events import Event
 from serving.routes import event_json
 from serving.settings import Settings
 from tests.serving.conftest import declare
+from tests.serving.kept import kept
 from tests.support import hostile
 from tests.support.registry import answering
 
@@ -112,7 +113,7 @@ def test_a_record_is_read_as_fastavro_reads_it_or_counted_with_a_reason(serving,
         assert reason
     elif event is None:  # a newer baseline has scored that reading
         at = round(row["Timestamp"].timestamp() * 1000)
-        known = {each.at: each for each in serving.state.memory.readings(FEED.name, row["ServiceName"], at)}
+        known = {each.at: each for each in kept(serving.state.memory, FEED.name, row["ServiceName"], at)}
         assert (record, reason) == ("scored", None)
         assert known[at].baseline_version > row["BaselineVersion"]
     else:
