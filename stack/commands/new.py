@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from contracts.topics import declared_topics
@@ -112,7 +113,7 @@ def _asked_of(file: Path):
 def _print_found(found: Found) -> None:
     table = Table("part", "found", "from", box=None)
     for row in shown(found):
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     console.print(table, soft_wrap=True)
 
 

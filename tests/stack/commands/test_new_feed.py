@@ -20,10 +20,11 @@ from typer.testing import CliRunner
 
 from contracts.feeds import SECONDS_PER_DAY, Feed
 from sources.capture import BadRows, Capture
-from stack.commands import new_feed
+from stack.commands import new, new_feed
 from stack.commands.cli import app
 from stack.errors import StackError
-from stack.instance import ROOT
+from stack.instance import ROOT, Instance
+from stack.parts import batch_run, lifecycle, streams
 from stack.sample.files import read_sample
 from stack.sample.inference import Given, found_in
 
@@ -197,3 +198,51 @@ def test_a_file_that_is_there_stays(tmp_path):
     with pytest.raises(StackError, match=r"^a\.yaml: there already"):
         new_feed.write_checked(tmp_path, {"a.yaml": "other"})
     assert (tmp_path / "a.yaml").read_text() == "mine"
+
+
+def test_names_are_shown_and_asked_for_as_they_are(repository, sundial, tmp_path):
+    """Also those that look like markup or need quotes; the commands name the stack that was named."""
+    rows = (f"{1_700_000_000 + 60 * row},{row},{row}" for row in range(9))
+    (tmp_path / "a.csv").write_text("\n".join(["at,[red]it's,count", *rows, ""]))
+    ran = sundial(
+        "--home", str(tmp_path / "other"), "new", "feed", "odd", "--from", str(tmp_path / "a.csv"), "--value", "[red]it's"
+    )
+    assert ran.code == 0, ran.errors
+    (repository / "schemas/feeds/odd.yaml").unlink()
+    assert re.search(r"^ value +\[red\]it's +--value", ran.output, re.M)
+    bootstrap = next(line for line in ran.output.splitlines() if " bootstrap " in line)
+    assert shlex.split(bootstrap)[:5] == ["sundial", "--home", str(tmp_path / "other"), "bootstrap", "odd"]
+    assert shlex.split(bootstrap)[-4:] == ["--value-column", "[red]it's", "--time-unit", "s"]
+    assert "--value-column '[red]it'\"'\"'s' --from 2023-11-13T22:21:20Z" in ran.output, "a replay tells the unit by itself"
+
+
+def test_a_terminal_is_asked_and_what_it_says_is_checked(monkeypatch, tmp_path):
+    answers = iter(["Europe/Berlin", "calls", "Mars", "what"])
+    monkeypatch.setattr(new.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(new.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(new.typer, "prompt", lambda text: next(answers))
+    ask = new._asked_of(tmp_path / "a.csv")
+    assert ask("--timezone", "whose clock", []) == "Europe/Berlin"
+    assert ask("--value", "which column", ["calls", "errors"]) == "calls"
+    with pytest.raises(StackError, match="--timezone Mars: no such time zone"):
+        ask("--timezone", "whose clock", [])
+    with pytest.raises(StackError, match="--value what is not among: calls, errors"):
+        ask("--value", "which column", ["calls", "errors"])
+
+
+def test_start_brings_up_loads_and_scores_in_this_order(monkeypatch, tmp_path, capsys):
+    did = []
+    monkeypatch.setattr(lifecycle, "up", lambda instance, say: did.append("up"))
+    monkeypatch.setattr(batch_run, "run", lambda instance, dag, task, conf, say: did.append((dag, task, conf)) or ["4,320 rows"])
+    monkeypatch.setattr(streams, "start", lambda instance, stream, say: did.append(stream))
+    file = calls(tmp_path)
+    found = found_in(read_sample(file), Given(timezone="Europe/Berlin"), pytest.fail)
+    instance = Instance(tmp_path / "home").make(base=0)
+    new._start(instance, "road-traffic", found)
+    columns = {"service_column": "shop", "time_column": "when", "value_column": "calls", "separator": "semicolon"}
+    assert did == [
+        "up",
+        ("bootstrap_feed.road-traffic", "bootstrap", {"path": str(file)} | columns),
+        streams.Stream("road-traffic", "score"),
+    ]
+    assert f"Chart: {instance.api}/?feed=road-traffic&from=" in capsys.readouterr().out

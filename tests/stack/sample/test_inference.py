@@ -117,7 +117,18 @@ def test_parquet_and_json_lines_say_the_same_as_csv(tmp_path):
         read = found(path, timezone="UTC")
         assert (read.times.column, read.value, read.interval, read.sample.whole) == ("at", "calls", 600, True)
         assert (read.first, read.median) == (round(START.timestamp() * 1000), 4.0)
+    shown = [found(path, timezone="UTC").times.shown for path in (lines, *of_parquet)]
+    assert shown == [*["ISO 8601 with offset"] * 3, "local times", "epoch seconds"]
     assert [found(path, timezone="UTC").times.unit for path in of_parquet] == [None, None, None, "s"]
+
+
+def test_dates_are_the_times_rather_than_numbers_that_could_be_and_a_name_decides_among_several(tmp_path):
+    rows = [f"{1_700_000_000 + row},2024-03-{row + 1:02},2024-03-04T00:00:{row * 10:02}Z,{row}" for row in range(6)]
+    read = found(file(tmp_path, "bytes,day,Time_Stamp,id", *rows), value="bytes")
+    assert (read.times.column, read.interval, read.median) == ("Time_Stamp", 10, 1_700_000_002.5)
+    assert read.why["time"] == "its name, among columns of times: ISO 8601 with offset"
+    alone = found(file(tmp_path, "bytes,when", *(f"{1_700_000_000 + row},2024-03-04T00:0{row}:00Z" for row in range(6))))
+    assert (alone.times.column, alone.value, alone.interval) == ("when", "bytes", 60)
 
 
 def test_the_service_is_the_column_that_gives_each_time_one_value(tmp_path):
