@@ -1,7 +1,7 @@
 """
 # Bootstrap a feed
 
-Loads a capture of the past (CSV or Parquet) as the feed's history and builds the first baseline, so that scoring need
+Loads a capture of the past (CSV, JSON lines or Parquet) as the feed's history and builds the first baseline, so that scoring need
 not wait for weeks of live readings. All mistakes in the capture are listed at once; if there are any, nothing is
 loaded. `docs/bootstrap.md` lists the checks.
 
@@ -22,6 +22,7 @@ import datetime as dt
 
 from airflow.sdk import Param
 
+from contracts.captures import SEPARATORS
 from contracts.feeds import load_feeds
 from dags.feed_dags import MINUTE, RUN_ID, asset, build_check_promote, feed_dag
 from dags.spark_job import spark_job
@@ -44,6 +45,13 @@ PARAMS = {
         enum=["s", "ms", "us", "ns", None],
         title="Time unit",
         description="Unit of times that are numbers since 1970-01-01 UTC.",
+    ),
+    "separator": Param(
+        None,
+        type=["string", "null"],
+        enum=[*SEPARATORS, None],
+        title="Separator",
+        description="What stands between the fields of a CSV. Empty: commas.",
     ),
     "as_of": optional("As of", "Date of the baseline (YYYY-MM-DD). Empty: the day after the last in history.", format="date"),
 }

@@ -9,6 +9,7 @@ from argparse import Namespace
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from contracts.captures import SEPARATORS
 from jobs.backends import history_table, settings, spark
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
@@ -26,7 +27,7 @@ def main(platform: Platform) -> None:
     mistakes = _wrong_options(options)
     try:
         with capture_files.errors_of_spark():
-            found = capture_files.find(session, path)
+            found = capture_files.find(session, path, SEPARATORS[options.separator])
             print(f"reading {path}: {len(found.files):,} file(s), {found.format}", flush=True)
             columns, wrong = capture_mistakes.columns(found, capture_options)
             marked = capture_cells.readings(
@@ -58,13 +59,14 @@ def _options() -> Namespace:
     """The command line, with `capture`: how the capture is to be read."""
     arguments = settings.parser(__doc__)
     add = arguments.add_argument
-    add("--from", dest="path", metavar="PATH", required=True, help="file or folder of Parquet or CSV (or .csv.gz), local or URI")
+    add("--from", dest="path", metavar="PATH", required=True, help="file or folder of Parquet, CSV or JSON lines, local or URI")
     add("--service", metavar="NAME", help="one service name for all rows, instead of a column of names")
     add("--service-column", metavar="C", help="column of service names (default: the feed's key)")
     add("--time-column", metavar="C", help="column of times (default: the feed's time)")
     add("--value-column", metavar="C", help="column of values (default: the feed's value)")
     add("--timezone", metavar="ZONE", help="zone whose wall clock shows times without an offset (default: the feed's)")
     add("--time-unit", choices=list(capture_cells.UNITS), help="what times count that are numbers, since 1970-01-01 UTC")
+    add("--separator", choices=list(SEPARATORS), default="comma", help="what stands between the fields of a CSV (default: comma)")
     settings.add_run_id(arguments)
     options = arguments.parse_args()
     feed = options.feed

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as parquet
 
+from contracts.captures import SEPARATORS
 from contracts.feeds import Feed
 from sources import columns as cells
 from sources.localtime import WallClock
@@ -72,12 +73,15 @@ class Capture:
     time_column: str | None = None
     value_column: str | None = None
     timezone: str | None = None  # of times without an offset; default: the feed's
+    separator: str = "comma"  # of a CSV: one of SEPARATORS
 
     def __post_init__(self):
         if self.service and self.key_column:
             raise CaptureError("--service and --key-column exclude each other: a constant name or a column of names")
         if self.timezone and self.timezone not in zoneinfo.available_timezones():
             raise CaptureError(f"--timezone {self.timezone}: no such time zone in the IANA database, e.g. America/Chicago or UTC")
+        if self.separator not in SEPARATORS:
+            raise CaptureError(f"--separator {self.separator}: one of {', '.join(SEPARATORS)}")
 
     def columns(self) -> dict[str, tuple[str, str]]:
         """Mapped columns: part of a reading → (column, option that maps it)."""
@@ -107,12 +111,17 @@ class Capture:
         """The readings in the capture's order; rows that can't be read go to `bad`."""
         clock = WallClock(self.timezone or self.feed.timezone)
         for file in self._files():
-            batches = _csv_batches if file.name.endswith((".csv", ".csv.gz")) else _parquet_batches
             try:
-                for rows, lines in batches(file, self.columns(), bad):
+                for rows, lines in self._batches(file, bad):
                     yield self._readings(file, rows, lines, clock, bad)
             except (pa.ArrowInvalid, OSError) as error:
                 raise CaptureError(f"{file}: {error}") from error
+
+    def _batches(self, file: Path, bad: BadRows) -> Iterator[tuple[dict[str, pa.Array], np.ndarray]]:
+        """(part → cells, line or number of each row) by batch."""
+        if file.name.endswith((".csv", ".csv.gz")):
+            return _csv_batches(file, self.columns(), SEPARATORS[self.separator], bad)
+        return _parquet_batches(file, self.columns())
 
     def _files(self) -> list[Path]:
         if not self.path.exists():
@@ -153,7 +162,7 @@ def _missing(file: Path, found: list[str], columns: dict[str, tuple[str, str]]) 
         raise CaptureError(f"{file}: no column {', no column '.join(missing)}; columns found: {', '.join(found)}")
 
 
-def _csv_batches(file: Path, columns: dict[str, tuple[str, str]], bad: BadRows):
+def _csv_batches(file: Path, columns: dict[str, tuple[str, str]], separator: str, bad: BadRows):
     """(part → text cells, line of each row) by batch. A row with too few or too many fields goes to `bad`."""
     broken: list[int] = []
 
@@ -163,7 +172,9 @@ def _csv_batches(file: Path, columns: dict[str, tuple[str, str]], bad: BadRows):
         return "skip"
 
     with pa.input_stream(file, compression="detect") as stream:
-        header = csv.open_csv(stream, parse_options=csv.ParseOptions(invalid_row_handler=lambda row: "skip")).schema.names
+        header = csv.open_csv(
+            stream, parse_options=csv.ParseOptions(delimiter=separator, invalid_row_handler=lambda row: "skip")
+        ).schema.names
     _missing(file, header, columns)
     wanted = list(dict.fromkeys(column for column, _ in columns.values()))
     with pa.input_stream(file, compression="detect") as stream:
@@ -171,7 +182,7 @@ def _csv_batches(file: Path, columns: dict[str, tuple[str, str]], bad: BadRows):
             stream,
             # one thread: only then are the numbers of broken rows known
             csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
-            csv.ParseOptions(invalid_row_handler=skip, ignore_empty_lines=False),
+            csv.ParseOptions(delimiter=separator, invalid_row_handler=skip, ignore_empty_lines=False),
             csv.ConvertOptions(include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string())),
         )
         line = 2  # next line of the file; the header is line 1
@@ -189,7 +200,7 @@ def _lines(line: int, rows: int, broken: list[int]) -> tuple[np.ndarray, int]:
     return lines, int(lines[-1]) + 1 if rows else line
 
 
-def _parquet_batches(file: Path, columns: dict[str, tuple[str, str]], bad: BadRows):
+def _parquet_batches(file: Path, columns: dict[str, tuple[str, str]]):
     """(part → cells, number of each row) by batch."""
     with parquet.ParquetFile(file) as source:
         _missing(file, source.schema_arrow.names, columns)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from contracts.captures import SEPARATORS
 from contracts.feeds import load_feed
 from sources.capture import Capture
 from sources.console import bar, errors_reported, finish, print_bad_rows, print_report, stopped_by_signal
@@ -42,6 +43,9 @@ def replay(
     timezone: Annotated[
         str | None, typer.Option(metavar="ZONE", rich_help_panel=COLUMNS, help="Of times without an offset. Default: the feed's.")
     ] = None,
+    separator: Annotated[
+        str, typer.Option(metavar="|".join(SEPARATORS), rich_help_panel=COLUMNS, help="What stands between the fields of a CSV.")
+    ] = "comma",
     thin: Annotated[
         int | None, typer.Option(min=1, metavar="N", rich_help_panel=COLUMNS, help="Deal counts per minute out to N services.")
     ] = None,
@@ -86,7 +90,7 @@ def replay(
     """
     with errors_reported(), stopped_by_signal() as stop:
         declared = load_feed(feed)
-        capture = Capture(path, declared, key_column, service, time_column, value_column, timezone)
+        capture = Capture(path, declared, key_column, service, time_column, value_column, timezone, separator)
         thinning = Thinning(declared, thin, seed) if thin else None
         now = round(time.time() * 1000)
         window = Window(*(parse_timestamp(text, declared, now) if text else None for text in (start, until)))

@@ -40,8 +40,9 @@ INSIDE_STACK = {
     "install": {"errors"},
     "deploy": {"errors", "instance"},
     "parts": {"errors", "instance", "private", "install", "deploy"},
-    "backtest": {"errors", "instance"},
-    "commands": {"errors", "instance", "install", "deploy", "parts", "backtest", "main_job"},
+    "sample": {"errors"},
+    "backtest": {"errors", "instance", "sample"},
+    "commands": {"errors", "instance", "install", "deploy", "parts", "sample", "backtest", "main_job"},
 }
 FORMULAS_MAY_IMPORT = (
     *(

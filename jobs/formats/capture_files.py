@@ -15,8 +15,8 @@ from pyspark.sql import types as T
 
 from jobs.errors import JobError
 
-FORMATS = {".parquet": "Parquet", ".csv": "CSV", ".csv.gz": "CSV"}
-SUFFIX = re.compile(r"\.(?:parquet|csv|csv\.gz)$")
+FORMATS = {".parquet": "Parquet", ".csv": "CSV", ".csv.gz": "CSV", ".jsonl": "JSON lines", ".jsonl.gz": "JSON lines"}
+SUFFIX = re.compile(r"\.(?:parquet|(?:csv|jsonl)(?:\.gz)?)$")
 BROKEN = "_broken"
 FOLDER = "/Date="
 Options = dict[str, bool | float | int | str | None]  # of Spark's readers
@@ -79,8 +79,10 @@ def shown(file: str) -> str:
     return "/".join(unquote(file).split("/")[-2:])
 
 
-def find(session: SparkSession, path: str) -> Capture:
+def find(session: SparkSession, path: str, separator: str = ",") -> Capture:
     """The capture at a path, local or a URI: a file, or a folder with folders in it. Files of other kinds in it don't count.
+
+    separator: what stands between the fields of a CSV.
 
     Raises JobError for a path that holds no capture, or one that can't be read as a whole.
     """
@@ -92,11 +94,14 @@ def find(session: SparkSession, path: str) -> Capture:
     formats = {FORMATS[SUFFIX.search(file)[0]]: file for file in reversed(files)}
     if not files:
         others = f"there are {', '.join(shown(file) for file in sorted(listed)[:3])}" if listed else "it is empty"
-        raise JobError(f"no file *.parquet, *.csv or *.csv.gz in it: {others}")
+        raise JobError(f"no file *.parquet, *.csv, *.csv.gz, *.jsonl or *.jsonl.gz in it: {others}")
     if len(formats) > 1:
-        raise JobError(f"both Parquet and CSV in it, e.g. {' and '.join(map(shown, formats.values()))}; load one after the other")
+        both = " and ".join(kind for kind in dict.fromkeys(FORMATS.values()) if kind in formats)
+        raise JobError(f"both {both} in it, e.g. {' and '.join(map(shown, formats.values()))}; load one after the other")
     if "CSV" in formats:
-        return Capture(files, "CSV", _csv(session, escaped, files))
+        return Capture(files, "CSV", _csv(session, escaped, files, separator))
+    if "JSON lines" in formats:
+        return Capture(files, "JSON lines", _json_lines(session, escaped))
     is_folder = unquote(files[0]).split("/")[-1] != path.split("/")[-1]
     if is_folder and _listed(session, f"{escaped}/_delta_log"):
         raise JobError("a Delta table, of which some files may be outdated; export it to Parquet first")
@@ -129,15 +134,32 @@ def _listed(session: SparkSession, escaped: str) -> list[str] | None:
         return None
 
 
-def _csv(session: SparkSession, escaped: str, files: list[str]) -> DataFrame:
+def _csv(session: SparkSession, escaped: str, files: list[str], separator: str) -> DataFrame:
     """CSV with a header, the same in all files; every column is text, and a line of too few or too many fields is BROKEN too."""
-    options: Options = {"recursiveFileLookup": True, "pathGlobFilter": "*.{csv,csv.gz}", "header": True, "escape": '"'}
+    options: Options = {
+        "recursiveFileLookup": True,
+        "pathGlobFilter": "*.{csv,csv.gz}",
+        "header": True,
+        "escape": '"',
+        "sep": separator,
+    }
     header = session.read.options(**options).csv(escaped).schema
     if not header:
         return session.createDataFrame([], T.StructType([]))
     # Only where no column is left out are the fields of a line counted and the headers of all files compared.
     options |= {"columnPruning": False, "columnNameOfCorruptRecord": BROKEN, "enforceSchema": len(files) == 1}
     return session.read.options(**options).schema(header.add(BROKEN, "string")).csv(escaped)
+
+
+def _json_lines(session: SparkSession, escaped: str) -> DataFrame:
+    """One object a line; every field is text as it is written, and a line that is no object is BROKEN."""
+    options: Options = {"recursiveFileLookup": True, "pathGlobFilter": "*.{jsonl,jsonl.gz}", "primitivesAsString": True}
+    options |= {"columnNameOfCorruptRecord": BROKEN}
+    fields = session.read.options(**options).json(escaped).schema.fields
+    header = T.StructType([field for field in fields if field.name != BROKEN])
+    if not header:
+        return session.createDataFrame([], T.StructType([]))
+    return session.read.options(**options).schema(header.add(BROKEN, "string")).json(escaped)
 
 
 def _exactly(name: str) -> Column:

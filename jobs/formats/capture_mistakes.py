@@ -19,7 +19,7 @@ MAPPED = {
 }
 # by mistake of a row: the cell that shows it, what such rows have, and what to do about them
 WRONG = {
-    "BrokenRow": ("Broken", "more or fewer fields than the header", "correct or delete those lines"),
+    "BrokenRow": ("Broken", "more or fewer fields than the header, or no JSON object", "correct or delete those lines"),
     "NoService": ("ServiceCell", "no service name", "give each one, or all the same with --service"),
     "NoTime": ("TimeCell", "no time that can be read as {readable}", "correct or delete them"),
     "NoUnit": ("TimeCell", "a number for a time", "say what it counts with --time-unit s, ms, us or ns{fitting}"),

@@ -44,11 +44,7 @@ class History:
         except TableNotFoundError as error:
             raise StackError(f"{self._name} does not exist in {lake}", remedy=archive) from error
         self._placed_as_declared(table)
-        files = table.get_add_actions(flatten=True)
-        self.rows: dict[dt.date, int] = {}
-        for date, rows in zip(files.column("partition.Date").to_pylist(), files.column("num_records").to_pylist(), strict=True):
-            date = date if isinstance(date, dt.date) else dt.date.fromisoformat(date)
-            self.rows[date] = self.rows.get(date, 0) + (rows or 0)
+        self.rows = rows_by_date(table)
         if not self.rows:
             raise StackError(f"{self._name} has no rows", remedy=archive)
         self.dates = sorted(self.rows)
@@ -76,6 +72,15 @@ class History:
                 f"{self._name} was made with another interval or time zone: {'; '.join(differ)}",
                 remedy=f"take the change back in schemas/feeds/{self.feed.name}.yaml",
             )
+
+
+def rows_by_date(table: DeltaTable) -> dict[dt.date, int]:
+    """How many rows each local date of a history has; none of a date without rows."""
+    files, rows = table.get_add_actions(flatten=True), {}
+    for date, count in zip(files.column("partition.Date").to_pylist(), files.column("num_records").to_pylist(), strict=True):
+        date = date if isinstance(date, dt.date) else dt.date.fromisoformat(date)
+        rows[date] = rows.get(date, 0) + (count or 0)
+    return rows
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:

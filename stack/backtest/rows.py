@@ -1,9 +1,7 @@
 """The rows of a CSV file as a backtest needs them: services, times, local clock, values. Nothing is left out or mended."""
 
 import csv
-import gzip
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +12,8 @@ from pyarrow import csv as arrow_csv
 from sources.columns import text_times
 from sources.localtime import WallClock, to_wall
 from stack.errors import StackError
+from stack.sample.cells import MISSING, NUMBER, csv_place, matching, opened, refuse, true
 
-MISSING = r"(?i)^\s*(nan|null|none|na|n/a)?\s*$"  # a reading without a value
-NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*$"
 EPOCH_WITH_FRACTION = r"^\s*(\d{9,14})\.\d+\s*$"
 
 
@@ -64,7 +61,7 @@ def read_times(path: Path, service: str, columns: tuple[str, ...], zone: str) ->
 
 def _names(path: Path, column: str, table: pa.Table) -> pa.Array:
     names = pc.utf8_trim_whitespace(table.column(column).combine_chunks())
-    _refuse(path, column, names, _true(pc.equal(names, "")), "is no service's name", "name a service in each row")
+    refuse(csv_place(path), column, names, true(pc.equal(names, "")), "is no service's name", "name a service in each row")
     return names
 
 
@@ -78,7 +75,7 @@ def _table(path: Path, wanted: list[str]) -> pa.Table:
         return "skip"
 
     try:
-        with _text(path) as file:
+        with opened(path) as file:
             header = next(csv.reader(file), [])
         if missing := [name for name in wanted if name not in header]:
             raise StackError(
@@ -102,20 +99,12 @@ def _table(path: Path, wanted: list[str]) -> pa.Table:
     return table
 
 
-def _text(path: Path):
-    return (
-        gzip.open(path, "rt", newline="", encoding="utf-8-sig")
-        if path.name.endswith(".gz")
-        else path.open(newline="", encoding="utf-8-sig")
-    )
-
-
 def _times(path: Path, column: str, cells: pa.Array, names: pa.Array, zone: str) -> tuple[np.ndarray, np.ndarray]:
     """(instants, wall). A local time counts as the clock that it was written by shows it, also in an hour that daylight saving
     skips or repeats: only the order of the repeated hour's two passes comes from the order in the file."""
     stamps, readable, local = text_times(pc.replace_substring_regex(cells, EPOCH_WITH_FRACTION, r"\1"))
     remedy = "write epoch seconds, ISO 8601 with an offset, or local time such as 2014-07-01 00:30:00"
-    _refuse(path, column, cells, ~readable, "is not a time", remedy)
+    refuse(csv_place(path), column, cells, ~readable, "is not a time", remedy)
     instants = stamps.copy()
     if local.any():
         instants[local], _ = WallClock(zone).instants(stamps[local], names.filter(pa.array(local)))
@@ -123,30 +112,14 @@ def _times(path: Path, column: str, cells: pa.Array, names: pa.Array, zone: str)
 
 
 def _values(path: Path, column: str, cells: pa.Array) -> np.ndarray:
-    missing, numbers = _true(pc.match_substring_regex(cells, MISSING)), _true(pc.match_substring_regex(cells, NUMBER))
-    _refuse(
-        path, column, cells, ~(missing | numbers), "is not a number", "write a number, or leave it empty if there is no reading"
+    missing, numbers = matching(cells, MISSING), matching(cells, NUMBER)
+    refuse(
+        csv_place(path),
+        column,
+        cells,
+        ~(missing | numbers),
+        "is not a number",
+        "write a number, or leave it empty if there is no reading",
     )
     text = pc.if_else(pa.array(numbers), pc.replace_substring_regex(pc.utf8_trim_whitespace(cells), r"^\+", ""), None)
     return text.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False)
-
-
-def _refuse(path: Path, column: str, cells: pa.Array, bad: np.ndarray, what: str, remedy: str) -> None:
-    if not bad.any():
-        return
-    row = int(np.flatnonzero(bad)[0])
-    others = f" ({np.count_nonzero(bad):,} such rows)" if np.count_nonzero(bad) > 1 else ""
-    raise StackError(f"{path}:{_line(path, row)}: column {column!r}: {cells[row].as_py()!r} {what}{others}", remedy=remedy)
-
-
-def _line(path: Path, row: int) -> int:
-    """The line on which a row ends, the header being line 1."""
-    with _text(path) as file:
-        reader = csv.reader(file)
-        full = (fields for fields in reader if fields)
-        next(islice(full, row + 1, None))
-        return reader.line_num
-
-
-def _true(mask: pa.Array) -> np.ndarray:
-    return pc.fill_null(mask, False).to_numpy(zero_copy_only=False)

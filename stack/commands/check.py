@@ -14,12 +14,17 @@ from stack.commands.console import console, failures_reported
 def check() -> None:
     """Check all declarations in schemas/: every mistake with its file and field; exit 1 where there is one."""
     with failures_reported():
-        mistakes = dict.fromkeys(line for loads in (load_feeds, load_queries, _contracts) for line in _mistakes(loads))
-        if not mistakes:  # who writes which topic can be said of sound declarations only
-            mistakes = dict.fromkeys(_mistakes(declared_topics))
-        if mistakes:
-            raise DeclarationError("\n".join(mistakes))
+        if found := mistakes():
+            raise DeclarationError("\n".join(found))
         console.print(f"{len(load_feeds())} feeds, {len(load_queries())} queries, {len(_contracts())} contracts: no mistake.")
+
+
+def mistakes() -> list[str]:
+    """Each with its file and field, once."""
+    found = dict.fromkeys(line for loads in (load_feeds, load_queries, _contracts) for line in _mistakes(loads))
+    if not found:  # who writes which topic can be said of sound declarations only
+        found = dict.fromkeys(_mistakes(declared_topics))
+    return list(found)
 
 
 def _mistakes(loads: Callable[[], object]) -> list[str]:

@@ -12,6 +12,7 @@ from sources.send_command import send
 from sources.simulate_command import simulate
 from stack.commands import dead_letters, incidents, new, queries, schemas, streams, version
 from stack.commands.backtest import backtest_command
+from stack.commands.bootstrap import bootstrap
 from stack.commands.check import check
 from stack.commands.connect import connect
 from stack.commands.env import env
@@ -29,7 +30,25 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     help="The command `sundial`: everything that a person does with the platform on one machine.",
 )
-for command in (run, up, check, status, logs, pid, env, down, clean, replay, simulate, send, read, connect, topics, access):
+for command in (
+    run,
+    up,
+    check,
+    status,
+    logs,
+    pid,
+    env,
+    down,
+    clean,
+    bootstrap,
+    replay,
+    simulate,
+    send,
+    read,
+    connect,
+    topics,
+    access,
+):
     app.command()(command)
 app.command("backtest")(backtest_command)
 app.command(context_settings=PASSED_ON)(kafka)

@@ -1,13 +1,24 @@
 """`sundial new`: skeletons of what can be declared."""
 
+import datetime as dt
+import shlex
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
 from contracts.topics import declared_topics
+from stack.commands import backtest_options as options
+from stack.commands import bootstrap, new_feed
 from stack.commands import new_query as new_query_
-from stack.commands.console import console, failures_reported
-from stack.instance import ROOT
+from stack.commands.console import console, failures_reported, progress
+from stack.errors import StackError
+from stack.instance import DEFAULT_BASE, HOST, ROOT, Instance
+from stack.sample.files import read_sample
+from stack.sample.inference import Found, Given, found_in, shown
 
 app = typer.Typer(no_args_is_help=True, help="Skeletons of what can be declared.")
 
@@ -34,3 +45,101 @@ def new_query(
         console.print(f"  python -m pytest {test}   # what it makes of rows")
         console.print("  sundial up                # its topics, its contracts")
         console.print("  sundial queries list      # its application, for: sundial queries start APPLICATION")
+
+
+@app.command("feed")
+def feed_(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Of the feed, its file and its topic.")],
+    file: Annotated[Path, typer.Option("--from", metavar="FILE", help="Past readings: CSV (.csv, .csv.gz), .jsonl or .parquet.")],
+    timestamp: Annotated[str | None, typer.Option(metavar="COLUMN", help="The times.")] = None,
+    value: Annotated[str | None, typer.Option(metavar="COLUMN", help="The readings, whole numbers of 0 or more.")] = None,
+    service: Annotated[str | None, typer.Option(metavar="COLUMN", help="The services' names.")] = None,
+    interval: Annotated[str | None, typer.Option(metavar="SPAN", help="That one reading covers: 10s, 5m, 1h.")] = None,
+    timezone: Annotated[str | None, typer.Option(metavar="ZONE", help="Of local times, and of the feed's days.")] = None,
+    holidays: Annotated[str | None, typer.Option(metavar="COUNTRY", help="Public holidays: US or US-MN.")] = None,
+    start: Annotated[
+        bool, typer.Option("--start", help="Load the file and score the feed at once, on the running stack.")
+    ] = False,
+) -> None:
+    """A feed's declaration from a file of past readings. What no option says is found out from the first million rows.
+
+    On a terminal the command asks what the file cannot tell. It overwrites nothing, and leaves nothing behind if it fails.
+
+    [bold]Example[/bold]
+
+    [cyan]sundial new feed cars --from samples/metro_interstate_traffic_volume.csv.gz --value traffic_volume
+    --timezone America/Chicago --holidays US-MN[/cyan]
+    """
+    instance: Instance = context.obj
+    with failures_reported():
+        new_feed.refuse_name(name, declared_topics())
+        if timezone:
+            options.known_zone(timezone)
+        options.known_country(holidays)
+        if start and not instance.exists():
+            raise StackError(f"no stack in {instance.path}", remedy="start one: sundial up; or leave out --start")
+        given = Given(timestamp, value, service, options.interval(interval) if interval else None, timezone)
+        found = found_in(read_sample(file), given, _asked_of(file))
+        _print_found(found)
+        files = new_feed.declaration(name, found, holidays, dt.datetime.now(dt.UTC))
+        new_feed.write_checked(ROOT, files)
+        for path in files:
+            console.print(f"written: {path}", soft_wrap=True)
+        if start:
+            _start(instance, name, found)
+        else:
+            _print_next(context, name, found)
+
+
+def _asked_of(file: Path):
+    """Asks on a terminal; elsewhere raises StackError naming the option."""
+
+    def ask(option: str, what: str, choices: list[str]) -> str:
+        listed = f": {', '.join(choices)}" if choices else ""
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            example = shlex.quote(choices[0] if choices else "America/Chicago")
+            raise StackError(f"{file} does not tell {what}{listed}", remedy=f"name it, for example {option} {example}")
+        answer = typer.prompt(f"{option}: {what}{listed}")
+        if choices and answer not in choices:
+            raise StackError(f"{option} {answer} is not among{listed}", remedy="name one of them")
+        if option == "--timezone":
+            options.known_zone(answer)
+        return answer
+
+    return ask
+
+
+def _print_found(found: Found) -> None:
+    table = Table("part", "found", "from", box=None)
+    for row in shown(found):
+        table.add_row(*map(escape, row))
+    console.print(table, soft_wrap=True)
+
+
+def _print_next(context: typer.Context, name: str, found: Found) -> None:
+    by_option = context.find_root().get_parameter_source("home").name == "COMMANDLINE"
+    sundial = f"sundial --home {shlex.quote(str(context.obj.path))}" if by_option else "sundial"
+    console.print("Next:")
+    for command, what in new_feed.next_commands(name, found, sundial):
+        console.print(f"  # {what}", soft_wrap=True, markup=False)
+        console.print(f"  {command}", soft_wrap=True, markup=False)
+    _print_page(context.obj, name, found)
+
+
+def _print_page(instance: Instance, name: str, found: Found) -> None:
+    api = instance.api if instance.exists() else f"http://{HOST}:{DEFAULT_BASE}"
+    console.print(f"Chart: {new_feed.page(api, name, found)}", soft_wrap=True, markup=False)
+    if found.last - found.first < new_feed.FIRST_BASELINE.total_seconds() * 1000:
+        console.print("A first baseline needs two dates of each weekday; these readings are of less than two weeks.")
+    console.print(f"When readings come each day, unpause nightly_baseline.{name} in Airflow: it keeps the baseline new.")
+
+
+def _start(instance: Instance, name: str, found: Found) -> None:
+    from stack.parts import lifecycle, streams
+
+    say = progress()
+    lifecycle.up(instance, say)
+    bootstrap.load(instance, name, str(found.sample.path), new_feed.mapping(name, found), say)
+    streams.start(instance, streams.Stream(name, "score"), say)
+    _print_page(instance, name, found)

@@ -1,12 +1,14 @@
 """`sundial streams`: the scoring streams, one for each declared feed."""
 
-from typing import Annotated
+import json
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from contracts.feeds import load_feeds
 from stack.commands.console import console, failures_reported, progress
+from stack.commands.status import AsJson
 from stack.parts import streams
 from stack.parts.streams import Stream
 
@@ -15,15 +17,29 @@ Feed = Annotated[str, typer.Argument(metavar="FEED", help="As `sundial streams l
 
 
 @app.command("list")
-def list_(context: typer.Context) -> None:
-    """Every declared feed, how its stream is, and what it measures."""
+def list_(context: typer.Context, as_json: AsJson = False) -> None:
+    """Every declared feed: its stream, its declaration, the dates in its history, and the baseline in force. Needs no broker."""
+    from stack.commands.feed_rows import feed_rows  # deltalake takes a while to load
+    from stack.sample.pace import span
+
     with failures_reported():
-        table = Table("feed", "state", "every", "description", box=None)
-        for feed in load_feeds().values():
-            table.add_row(
-                feed.name, Stream(feed.name, "score").state(context.obj), f"{feed.interval_seconds} s", feed.description
-            )
-        console.print(table, soft_wrap=True)
+        found = feed_rows(context.obj)
+    if as_json:
+        console.print_json(json.dumps([asdict(each) for each in found]))
+        return
+    table = Table("feed", "state", "every", "time zone", "contract", "history", "baseline", box=None)
+    for each in found:
+        told = (each.feed, each.stream, span(each.interval_seconds), each.timezone, each.contract)
+        table.add_row(*told, _shown(each.history, "{dates:,} dates to {last}"), _shown(each.baseline, "{version} as of {as_of}"))
+    console.print(table, soft_wrap=True)
+    for problem in (problem for each in found for problem in each.problems):
+        console.print(problem, soft_wrap=True, markup=False)
+
+
+def _shown(found: dict[str, Any] | None, text: str) -> str:
+    if not found:
+        return "none"
+    return "can't be read" if "problem" in found else text.format(**found)
 
 
 @app.command()

@@ -105,6 +105,7 @@ def test_params_are_described_and_typed(bag):
         ("replay_dead_letters", "since", ["2024-05-01", None], ["yesterday"]),
         ("bootstrap_feed.service-use", "path", ["/captures/a"], ["", None]),
         ("bootstrap_feed.service-use", "time_unit", ["ms", None], ["minutes"]),
+        ("bootstrap_feed.service-use", "separator", ["semicolon", None], [";", ""]),
     ],
 )
 def test_params_accept_exactly_what_they_should(bag, dag_id, name, right, wrong):

@@ -70,6 +70,21 @@ def test_times_names_and_values_as_people_write_them(spark, load, lake_platform,
 
 
 @pytest.mark.full
+def test_other_separators_and_json_lines_say_the_same(spark, load, lake_platform, tmp_path):
+    header = "\ufeffServiceName;Timestamp;Value"
+    cells = table(tmp_path / "cells", "I-94;1714539600;5", '"I-35; W";1714543200;6', header=header)
+    load(cells, "--separator", "semicolon", "--time-unit", "s")
+    expected = [("I-35; W", "2024-05-01 06:00:00", 6, -1, "2024-05-01"), ("I-94", "2024-05-01 05:00:00", 5, -1, "2024-05-01")]
+    assert kept(spark, lake_platform) == expected
+    lines = tmp_path / "cars.jsonl.gz"
+    objects = ['{"ServiceName": "I-94", "Timestamp": 1714539600, "Value": 5.0, "more": {"a": [1]}}']
+    objects += ["", '{"Value": 7, "Timestamp": "1714546800", "ServiceName": "I-94"}']
+    lines.write_bytes(gzip.compress("\n".join(objects).encode()))
+    load(lines, "--time-unit", "s")
+    assert kept(spark, lake_platform) == [*expected, ("I-94", "2024-05-01 07:00:00", 7, -1, "2024-05-01")]
+
+
+@pytest.mark.full
 def test_a_folder_by_date_again_and_beside_what_came_by_the_topic(spark, load, lake_platform, tmp_path):
     topic = [("I-94", utc("2024-05-01T06:00"), 60, 0, 7), ("I-94", utc("2024-05-01T08:00"), 80, 0, 8)]
     history_table.merge(spark, tables.history(lake_platform, ROADS), arrived(spark, ROADS, topic), {"offsets": {"0": 9}})

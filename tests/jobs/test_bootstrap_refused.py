@@ -63,8 +63,8 @@ def test_every_mistake_is_listed_at_once_and_nothing_is_loaded(refused, tmp_path
         "I-94,2024-05-01 07:00:00,8",
     )
     assert refused(path) == [
-        "2 of 38 rows have more or fewer fields than the header, e.g. 'I-94,2024-05-02 00:00:00', 'I-94,2024-05-02 00:00:00,1,2' "
-        "(bad/cars.csv); correct or delete those lines",
+        "2 of 38 rows have more or fewer fields than the header, or no JSON object, e.g. 'I-94,2024-05-02 00:00:00', "
+        "'I-94,2024-05-02 00:00:00,1,2' (bad/cars.csv); correct or delete those lines",
         "column 'ServiceName': 1 of 38 rows have no service name, e.g. null (bad/cars.csv); "
         "give each one, or all the same with --service",
         "column 'Timestamp': 4 of 38 rows have no time that can be read as ISO 8601 (2018-11-04 01:30:00, with or without "
@@ -171,7 +171,7 @@ def _garbage(folder: Path) -> None:
 
 UNREADABLE = {
     "nothing": (lambda folder: folder.rmdir(), "no such file or folder"),
-    "empty": (lambda folder: None, r"no file \*.parquet, \*.csv or \*.csv.gz in it: it is empty"),
+    "empty": (lambda folder: None, r"no file \*.parquet, \*.csv, \*.csv.gz, \*.jsonl or \*.jsonl.gz in it: it is empty"),
     "others": (lambda folder: table(folder, name="a b.txt"), r"no file .* in it: there are others/a b\.txt"),
     "mixed": (_mixed, r"both Parquet and CSV in it, e.g. mixed/(cars\.csv|x\.parquet) and mixed/.*; load one after the other"),
     "delta": (_delta, "a Delta table, of which some files may be outdated; export it to Parquet first"),
@@ -190,3 +190,14 @@ def test_a_path_without_a_readable_capture_is_told_as_such(refused, tmp_path, ca
     make(tmp_path / case)
     mistakes = refused(tmp_path / case)
     assert any(re.match(reason, mistake) for mistake in mistakes), mistakes
+
+
+@pytest.mark.full
+def test_lines_that_are_no_json_objects_are_named(refused, tmp_path):
+    lines = tmp_path / "json" / "cars.jsonl"
+    lines.parent.mkdir()
+    lines.write_text('{"ServiceName": "I-94", "Timestamp": "2024-05-01 00:00:00", "Value": 5}\nI-94,5\n')
+    assert refused(lines) == [
+        "1 of 2 rows have more or fewer fields than the header, or no JSON object, e.g. 'I-94,5' (json/cars.jsonl); "
+        "correct or delete those lines"
+    ]

@@ -46,6 +46,17 @@ def test_csv_by_mapped_columns_a_constant_service_and_a_zone(tmp_path):
     assert read(made) == ([("www", "1998-06-10T15:30:00+00:00", 5)], [])
 
 
+@pytest.mark.parametrize(("separator", "between"), [("semicolon", ";"), ("tab", "\t"), ("bar", "|")])
+def test_csv_with_other_separators(tmp_path, separator, between):
+    rows = [HEADER.strip().replace(",", between), f'"a, {between}b"{between}1790000000{between}5', f"b{between}1790000010"]
+    path = written(tmp_path / "capture.csv", "\n".join(rows) + "\n")
+    readings, bad = read(capture(path, separator=separator))
+    assert readings == [(f"a, {between}b", "2026-09-21T14:13:20+00:00", 5)]
+    assert bad == ["capture.csv:3: 2 fields, the header has 3"]
+    with pytest.raises(CaptureError, match="--separator ;: one of comma, semicolon, tab, bar"):
+        capture(path, separator=";")
+
+
 def test_bad_rows_are_named_by_line_and_the_others_are_read(tmp_path):
     rows = [
         "a,2026-07-01T12:00:00Z,1",

@@ -44,6 +44,7 @@ def test_an_error_is_shown_as_it_is(capsys):
     [
         ("streams", "start", "service-use"),
         ("queries", "start", "rides"),
+        ("bootstrap", "service-use", "--from", __file__),
         ("dead-letters", "replay", "rides"),
         ("queries", "repair", "metric-summaries"),
         ("incidents", "false", "service-use", "a@b", "--reason", "why"),
@@ -68,6 +69,13 @@ def test_every_feed_has_a_stream_to_start_and_none_else_has(sundial, tmp_path):
     for word in ("start", "stop"):
         code, _, errors = sundial("streams", word, "nobody")
         assert (code, errors.split()[:4]) == (1, ["error:", "no", "feed", "'nobody':"])
+
+
+def test_a_bootstrap_of_nothing_or_of_nobody_names_what_is_missing(sundial):
+    code, _, errors = sundial("bootstrap", "nobody", "--from", __file__)
+    assert (code, errors.split()[:4]) == (1, ["error:", "no", "feed", "'nobody':"])
+    code, _, errors = sundial("bootstrap", "service-use", "--from", "nowhere.csv")
+    assert (code, errors.splitlines()[0]) == (1, "error: no such file or folder: nowhere.csv")
 
 
 def test_kafkas_tools_are_listed(sundial):

@@ -1,0 +1,73 @@
+"""`sundial bootstrap`: past readings from a file into a feed's history, and its first baseline from them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contracts.captures import SEPARATORS
+from contracts.feeds import load_feed
+from stack.commands.console import console, failures_reported, progress
+from stack.errors import StackError
+from stack.instance import Instance
+from stack.parts import batch_run
+
+COLUMNS = "How the columns map to readings"
+UNITS = ("s", "ms", "us", "ns")
+
+
+def bootstrap(
+    context: typer.Context,
+    feed: Annotated[str, typer.Argument(metavar="FEED", help="As `sundial streams list` shows it.")],
+    path: Annotated[str, typer.Option("--from", metavar="FILE", help="CSV, JSON lines or Parquet, a folder of them, or a URI.")],
+    service: Annotated[
+        str | None, typer.Option(metavar="NAME", rich_help_panel=COLUMNS, help="One service for all rows; no column of names.")
+    ] = None,
+    service_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Service names. Default: the feed's key.")
+    ] = None,
+    time_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Times. Default: the feed's time field.")
+    ] = None,
+    value_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Values. Default: the feed's value field.")
+    ] = None,
+    timezone: Annotated[
+        str | None, typer.Option(metavar="ZONE", rich_help_panel=COLUMNS, help="Of times without an offset. Default: the feed's.")
+    ] = None,
+    time_unit: Annotated[
+        str | None, typer.Option(metavar="|".join(UNITS), rich_help_panel=COLUMNS, help="Of times that are numbers.")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(metavar="|".join(SEPARATORS), rich_help_panel=COLUMNS, help="Of a CSV. Default: comma.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Date of the baseline. Default: the day after the last in history.")
+    ] = None,
+) -> None:
+    """Have Airflow load past readings into a feed's history, and build, check and promote a baseline from them.
+
+    Every mistake in the file is listed, and then nothing is loaded. What is checked: docs/bootstrap.md.
+
+    [bold]Example[/bold]
+
+    [cyan]sundial bootstrap road-traffic --from samples/metro_interstate_traffic_volume.csv.gz --service I-94
+    --time-column date_time --value-column traffic_volume[/cyan]
+    """
+    columns = {"service": service, "service_column": service_column, "time_column": time_column, "value_column": value_column}
+    conf = columns | {"timezone": timezone, "time_unit": time_unit, "separator": separator, "as_of": as_of}
+    with failures_reported():
+        load(context.obj, feed, path, conf, progress())
+
+
+def load(instance: Instance, feed: str, path: str, conf: dict[str, str | None], say: Callable[[str], None]) -> None:
+    """conf: parameters of the DAG `bootstrap_feed`; those that are null keep their defaults."""
+    load_feed(feed)
+    if "://" not in path:
+        if not Path(path).exists():
+            raise StackError(f"no such file or folder: {path}", remedy="name one that the machine of the stack can read")
+        path = str(Path(path).resolve())  # Airflow runs elsewhere
+    given = {name: value for name, value in conf.items() if value is not None}
+    for line in batch_run.run(instance, f"bootstrap_feed.{feed}", "bootstrap", {"path": path} | given, say):
+        console.print(line, soft_wrap=True, markup=False)
