@@ -64,7 +64,10 @@ def test_the_main_job_from_nothing_to_anomalies_and_to_nothing_again(instance):
     told = httpx.get(f"{instance.api}/api/feeds/{FEED.name}/anomalies", params={"service": "checkout"}, timeout=30).json()
     assert {each["service"] for each in told} == {"checkout"}
     nights = AirflowApi(instance).call("GET", f"dags/{NIGHTLY}/dagRuns")["dag_runs"]
-    assert [(night["run_type"], night["state"]) for night in nights] == [("scheduled", "success")], "one night, and no second"
+    assert {night["run_type"] for night in nights} == {"scheduled"}
+    assert "success" in {night["state"] for night in nights}
+    dates = [night["partition_key"] for night in nights]
+    assert len(dates) == len(set(dates)), "one night for a date, and no second; the next one may have become due"
     make(instance, "status")
 
     ports = list(instance.ports.values())
