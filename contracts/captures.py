@@ -1,3 +1,4 @@
-"""Captures in CSV: what may stand between the fields of a line, by the word that names it on a command line."""
+"""What is said of a capture on a command line, or to a DAG."""
 
-SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}  # between the fields of a CSV, by name
+UNITS = ("s", "ms", "us", "ns")  # of times that are numbers; `transforms/capture_cells.py` has how long each is

@@ -22,7 +22,7 @@ import datetime as dt
 
 from airflow.sdk import Param
 
-from contracts.captures import SEPARATORS
+from contracts.captures import SEPARATORS, UNITS
 from contracts.feeds import load_feeds
 from dags.feed_dags import MINUTE, RUN_ID, asset, build_check_promote, feed_dag
 from dags.spark_job import spark_job
@@ -42,7 +42,7 @@ PARAMS = {
     "time_unit": Param(
         None,
         type=["string", "null"],
-        enum=["s", "ms", "us", "ns", None],
+        enum=[*UNITS, None],
         title="Time unit",
         description="Unit of times that are numbers since 1970-01-01 UTC.",
     ),

@@ -9,7 +9,7 @@ from argparse import Namespace
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from contracts.captures import SEPARATORS
+from contracts.captures import SEPARATORS, UNITS
 from jobs.backends import history_table, settings, spark
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
@@ -65,7 +65,7 @@ def _options() -> Namespace:
     add("--time-column", metavar="C", help="column of times (default: the feed's time)")
     add("--value-column", metavar="C", help="column of values (default: the feed's value)")
     add("--timezone", metavar="ZONE", help="zone whose wall clock shows times without an offset (default: the feed's)")
-    add("--time-unit", choices=list(capture_cells.UNITS), help="what times count that are numbers, since 1970-01-01 UTC")
+    add("--time-unit", choices=UNITS, help="what times count that are numbers, since 1970-01-01 UTC")
     add("--separator", choices=list(SEPARATORS), default="comma", help="what stands between the fields of a CSV (default: comma)")
     settings.add_run_id(arguments)
     options = arguments.parse_args()

@@ -118,7 +118,7 @@ class Events:
     @contextlib.contextmanager
     def listening(self, feed: str | None, service: str | None, after: str | None = None) -> Iterator[Listener]:
         """A listener of all that comes from now on, or since the event with the id `after`. If events since then are not kept any
-        more, or the id is of another process, the listener is told to reload."""
+        more, or the id is of another process, the listener first gets `resync`."""
         listener = Listener(feed, service, self._capacity, self._id(self._count), closed=self._closed)
         if after is not None:
             self._resume(listener, after)

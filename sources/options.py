@@ -1,9 +1,10 @@
-"""Options that `sundial replay` and `sundial simulate` share."""
+"""Options that several commands share: `replay` and `simulate`, and what reads a capture."""
 
 from typing import Annotated
 
 import typer
 
+from contracts.captures import SEPARATORS
 from sources.producer import Acks
 
 TIMESTAMP = "now, -35d, 1998-06-10 or '1998-06-10 17:30', local time of the feed"
@@ -19,6 +20,25 @@ Kafka = Annotated[
 ConfirmedBy = Annotated[
     Acks,
     typer.Option("--acks", rich_help_panel="Platform", help="Brokers that confirm an event: all, 1 (the leader) or 0."),
+]
+COLUMNS = "How the capture's columns map to readings"
+ServiceNames = Annotated[
+    str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Service names. Default: the feed's key.")
+]
+OneService = Annotated[
+    str | None, typer.Option(metavar="NAME", rich_help_panel=COLUMNS, help="One service for all rows; no column of names.")
+]
+Times = Annotated[
+    str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Times. Default: the feed's time field.")
+]
+Values = Annotated[
+    str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Values. Default: the feed's value field.")
+]
+LocalZone = Annotated[
+    str | None, typer.Option(metavar="ZONE", rich_help_panel=COLUMNS, help="Of times without an offset. Default: the feed's.")
+]
+Separator = Annotated[
+    str, typer.Option(metavar="|".join(SEPARATORS), rich_help_panel=COLUMNS, help="What stands between the fields of a CSV.")
 ]
 Registry = Annotated[
     str | None,

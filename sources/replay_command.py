@@ -7,18 +7,30 @@ from typing import Annotated
 
 import typer
 
-from contracts.captures import SEPARATORS
 from contracts.feeds import load_feed
 from sources.capture import Capture
 from sources.console import bar, errors_reported, finish, print_bad_rows, print_report, stopped_by_signal
-from sources.options import TIMESTAMP, ConfirmedBy, FeedName, Kafka, Registry, Speed
+from sources.options import (
+    COLUMNS,
+    TIMESTAMP,
+    ConfirmedBy,
+    FeedName,
+    Kafka,
+    LocalZone,
+    OneService,
+    Registry,
+    Separator,
+    ServiceNames,
+    Speed,
+    Times,
+    Values,
+)
 from sources.producer import Acks
 from sources.replay import play
 from sources.replay_plan import ReplayPlan, Window
 from sources.thinning import Thinning
 from sources.timestamps import format_timestamp, parse_timestamp
 
-COLUMNS = "How the capture's columns map to readings"
 TIME = "Which part, and when"
 
 
@@ -28,24 +40,12 @@ def replay(
     speed: Speed = 0,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N readings.")] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="List bad rows, but don't let them make the exit code 1.")] = False,
-    key_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Service names. Default: the feed's key.")
-    ] = None,
-    service: Annotated[
-        str | None, typer.Option(metavar="NAME", rich_help_panel=COLUMNS, help="One service for all rows; no key column.")
-    ] = None,
-    time_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Times. Default: the feed's time field.")
-    ] = None,
-    value_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Values. Default: the feed's value field.")
-    ] = None,
-    timezone: Annotated[
-        str | None, typer.Option(metavar="ZONE", rich_help_panel=COLUMNS, help="Of times without an offset. Default: the feed's.")
-    ] = None,
-    separator: Annotated[
-        str, typer.Option(metavar="|".join(SEPARATORS), rich_help_panel=COLUMNS, help="What stands between the fields of a CSV.")
-    ] = "comma",
+    key_column: ServiceNames = None,
+    service: OneService = None,
+    time_column: Times = None,
+    value_column: Values = None,
+    timezone: LocalZone = None,
+    separator: Separator = "comma",
     thin: Annotated[
         int | None, typer.Option(min=1, metavar="N", rich_help_panel=COLUMNS, help="Deal counts per minute out to N services.")
     ] = None,

@@ -6,42 +6,28 @@ from typing import Annotated
 
 import typer
 
-from contracts.captures import SEPARATORS
+from contracts.captures import UNITS
 from contracts.feeds import load_feed
+from sources.options import COLUMNS, LocalZone, OneService, Separator, ServiceNames, Times, Values
 from stack.commands.console import console, failures_reported, progress
 from stack.errors import StackError
 from stack.instance import Instance
 from stack.parts import batch_run
-
-COLUMNS = "How the columns map to readings"
-UNITS = ("s", "ms", "us", "ns")
 
 
 def bootstrap(
     context: typer.Context,
     feed: Annotated[str, typer.Argument(metavar="FEED", help="As `sundial streams list` shows it.")],
     path: Annotated[str, typer.Option("--from", metavar="FILE", help="CSV, JSON lines or Parquet, a folder of them, or a URI.")],
-    service: Annotated[
-        str | None, typer.Option(metavar="NAME", rich_help_panel=COLUMNS, help="One service for all rows; no column of names.")
-    ] = None,
-    service_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Service names. Default: the feed's key.")
-    ] = None,
-    time_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Times. Default: the feed's time field.")
-    ] = None,
-    value_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Values. Default: the feed's value field.")
-    ] = None,
-    timezone: Annotated[
-        str | None, typer.Option(metavar="ZONE", rich_help_panel=COLUMNS, help="Of times without an offset. Default: the feed's.")
-    ] = None,
+    service: OneService = None,
+    service_column: ServiceNames = None,
+    time_column: Times = None,
+    value_column: Values = None,
+    timezone: LocalZone = None,
     time_unit: Annotated[
         str | None, typer.Option(metavar="|".join(UNITS), rich_help_panel=COLUMNS, help="Of times that are numbers.")
     ] = None,
-    separator: Annotated[
-        str | None, typer.Option(metavar="|".join(SEPARATORS), rich_help_panel=COLUMNS, help="Of a CSV. Default: comma.")
-    ] = None,
+    separator: Separator = "comma",
     as_of: Annotated[
         str | None, typer.Option(metavar="DATE", help="Date of the baseline. Default: the day after the last in history.")
     ] = None,

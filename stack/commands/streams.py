@@ -29,8 +29,8 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
         return
     table = Table("feed", "state", "every", "time zone", "contract", "history", "baseline", box=None)
     for each in found:
-        told = (each.feed, each.stream, span(each.interval_seconds), each.timezone, each.contract)
-        table.add_row(*told, _shown(each.history, "{dates:,} dates to {last}"), _shown(each.baseline, "{version} as of {as_of}"))
+        first = (each.feed, each.stream, span(each.interval_seconds), each.timezone, each.contract)
+        table.add_row(*first, _shown(each.history, "{dates:,} dates to {last}"), _shown(each.baseline, "{version} as of {as_of}"))
     console.print(table, soft_wrap=True)
     for problem in (problem for each in found for problem in each.problems):
         console.print(problem, soft_wrap=True, markup=False)

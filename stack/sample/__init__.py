@@ -1,1 +1,1 @@
-"""Files of past readings that nobody here wrote: what is in them, found out from a sample."""
+"""Files of past readings, without a declaration: a sample of one shows what is in it."""

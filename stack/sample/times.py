@@ -14,7 +14,7 @@ from stack.errors import StackError
 from stack.sample.cells import matching, refuse
 from stack.sample.files import Sample
 
-Ask = Callable[[str, str, list[str]], str]  # (option, what cannot be told, choices): the answer; raises StackError if none comes
+Ask = Callable[[str, str, list[str]], str]  # (option, what is asked, choices): the answer; raises StackError if there is none
 TRIED = 1000  # rows that tell what a column may be
 FIRST, END = (int(dt.datetime(year, 1, 1, tzinfo=dt.UTC).timestamp()) * 1000 for year in (1990, 2101))
 NAMES = ("time", "timestamp", "datetime", "date")

@@ -10,7 +10,7 @@ import pytest
 from contracts.feeds import load_feed
 from stack.instance import ROOT, Instance
 from stack.main_job import STEPS
-from stack.parts import lifecycle, process
+from stack.parts import process
 from stack.parts.airflow_api import AirflowApi
 from tests.end_to_end import oracle
 from tests.support import topics
@@ -19,14 +19,6 @@ pytestmark = [pytest.mark.timeout(1200), pytest.mark.full, pytest.mark.parts]
 FEED = load_feed("service-use")
 NIGHTLY = f"nightly_baseline.{FEED.name}"
 SHOWN = re.compile(r"^ *[\d.]+ s +(\d\d:\d\d:\d\d) UTC (\S+): (\d+) where (\d+) is usual$", re.MULTILINE)
-
-
-@pytest.fixture
-def instance(tmp_path):
-    made = Instance(tmp_path / "stack")
-    yield made
-    if made.exists():
-        lifecycle.down(made, print)
 
 
 def make(instance: Instance, *words: str) -> str:

@@ -1,4 +1,4 @@
-"""From a CSV that nobody here wrote to scored rows, by the commands that `sundial new feed` prints, typed as they are printed.
+"""From a CSV to scored rows, by the commands that `sundial new feed` prints, typed as they are printed.
 
 The declaration is written into a copy of the repository, which has a stack of its own.
 """
@@ -14,8 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from stack.instance import CLASSES, JARS, ROOT, Instance
-from stack.parts import lifecycle
+from stack.instance import CLASSES, JARS, ROOT
 from tests.end_to_end import oracle
 from tests.support import topics
 from tests.support.waiting import until
@@ -24,14 +23,6 @@ pytestmark = [pytest.mark.timeout(1200), pytest.mark.full, pytest.mark.parts]
 ROOMS = ("contracts", "dags", "docker", "jobs", "schemas", "serving", "sources", "stack", "supervision")
 HOUR = dt.timedelta(hours=1)
 HOURS = 24 * 29
-
-
-@pytest.fixture
-def instance(tmp_path):
-    made = Instance(tmp_path / "stack")
-    yield made
-    if made.exists():
-        lifecycle.down(made, print)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 import uvicorn
 import yaml
@@ -21,6 +22,7 @@ from serving.app import create_app
 from serving.settings import Settings
 from serving.state import State
 from supervision.files import StreamFolder, locked
+from tests.serving import derived
 from tests.support.waiting import until
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -139,6 +141,37 @@ def served(settings: Settings) -> Iterator[tuple[str, State]]:
         server.should_exit = True
         thread.join(15)
     assert not thread.is_alive(), "the server did not stop"
+
+
+@pytest.fixture
+def at() -> Callable[[int], dt.datetime]:
+    """The instant of an interval's number; the first was ten minutes ago."""
+    start = dt.datetime.now(dt.UTC).replace(microsecond=0, second=0) - dt.timedelta(minutes=10)
+    return lambda interval: start + dt.timedelta(seconds=10 * interval)
+
+
+@pytest.fixture
+def topics(broker, feed) -> Iterator[derived.Topics]:
+    """The feed's derived topics, empty."""
+    made = derived.Topics(broker.kafka, broker.registry, feed)
+    made.create()
+    yield made
+    made.delete()
+
+
+class Served(httpx.Client):
+    """A client of a feed's routes that knows the app behind them."""
+
+    state: State
+    url: str
+
+
+@pytest.fixture
+def serving(online, feed) -> Iterator[Served]:
+    """The app, following the topics."""
+    with served(online) as (url, state), Served(base_url=f"{url}/api/feeds/{feed.name}") as client:
+        client.state, client.url = state, url
+        yield client
 
 
 @pytest.fixture

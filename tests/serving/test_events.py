@@ -113,8 +113,8 @@ def test_publishing_without_listeners_or_loop_does_nothing():
 
 
 def since(after: str | None, before: list[Event], missed: list[Event], feed: str = "f") -> list[tuple[str | None, Event]]:
-    """What a listener hears that comes back after `before` with the id `after` ({} is the last id that it heard), having missed
-    some events. Three events are kept."""
+    """What a listener hears that left after `before`, missed some events, and came back with the id `after`. There, {} is the
+    last id that it heard. Three events are kept."""
 
     async def main():
         events = Events(3)

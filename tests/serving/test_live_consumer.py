@@ -4,13 +4,7 @@ import copy
 import datetime as dt
 import io
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
 
 import fastavro
 import httpx
@@ -20,60 +14,14 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from contracts import avro
 from serving import health as health_of
 from serving import live_consumer
-from serving.state import State
 from tests.serving import derived, world
 from tests.serving.conftest import bucket_rows, declare, readings, served
 from tests.serving.kept import kept
+from tests.serving.live import caught_up, values
 from tests.support.waiting import until
 
-_first = dt.datetime.now(dt.UTC)
 
-
-@pytest.fixture(autouse=True)
-def _begin() -> None:
-    """Ten minutes before the test, not before the run, which may take longer than the hour that serving keeps."""
-    global _first
-    now = dt.datetime.now(dt.UTC)
-    _first = now.replace(second=now.second // 10 * 10, microsecond=0) - dt.timedelta(minutes=10)
-
-
-def at(interval: int) -> dt.datetime:
-    return _first + dt.timedelta(seconds=10 * interval)
-
-
-@pytest.fixture
-def topics(broker, feed):
-    topics = derived.Topics(broker.kafka, broker.registry, feed)
-    topics.create()
-    yield topics
-    topics.delete()
-
-
-class Served(httpx.Client):
-    """A client of a feed's routes that knows the app behind them."""
-
-    state: State
-    url: str
-
-
-@pytest.fixture
-def serving(online, feed):
-    with served(online) as (url, state), Served(base_url=f"{url}/api/feeds/{feed.name}") as client:
-        client.state, client.url = state, url
-        yield client
-
-
-def values(client: httpx.Client) -> list[float]:
-    """The readings of the service a in the last hour."""
-    return list(readings(client.get("/services/a/series?minutes=60").json()).values())
-
-
-def caught_up(serving, records: int) -> None:
-    live = serving.state.live.status
-    until(f"{records} records are read", lambda: live.records == records and live.caught_up)
-
-
-def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online):
+def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online, at):
     rows = [derived.scored("a", at(i), 100 + i) for i in range(5)] + [derived.scored("b", at(0), 7, expected=None, spread=None)]
     rows[3] = derived.scored("a", at(3), 500, Anomalous=True)
     topics.send("scored", rows)
@@ -93,7 +41,7 @@ def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online)
         assert (health["status"], health["kafka"]["state"], health["kafka"]["records"]) == ("ok", "connected", 8)
 
 
-def test_anomalies_are_read_back_for_an_hour_and_readings_from_the_end_of_history(topics, feed, lake, online):
+def test_anomalies_are_read_back_for_an_hour_and_readings_from_the_end_of_history(topics, feed, lake, online, at):
     old, recent = (dt.datetime.now(dt.UTC) - dt.timedelta(minutes=minutes) for minutes in (62, 58))
     archived = dt.datetime.now(dt.UTC) - dt.timedelta(hours=5)
     world.archive(lake, feed, {("a", archived - dt.timedelta(days=1)): 1, ("a", archived): 2})
@@ -114,42 +62,7 @@ def test_anomalies_are_read_back_for_an_hour_and_readings_from_the_end_of_histor
         assert [each["value"] for each in client.get("/anomalies").json()] == [600]
 
 
-def test_an_incident_is_as_its_last_record_says_however_long_ago_it_was_opened(topics, feed, online):
-    long_ago = dt.datetime.now(dt.UTC) - dt.timedelta(days=3)
-    topics.send("incident", [derived.incident("a", at(0)), derived.incident("b", at(1))], written=long_ago)
-    with served(online) as (url, state):
-        until("the topics are read to their ends", lambda: state.live.status.caught_up)
-        client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
-        assert [(each["service"], each["state"], each["end"]) for each in client.get("/incidents").json()] == [
-            ("b", "opened", None), ("a", "opened", None),
-        ]  # fmt: skip
-        topics.send("incident", [derived.incident("a", at(0), "closed", Readings=7, LevelShift=True)])
-        until("it is closed", lambda: [each.service for each in state.incidents.of(feed.name, 9, only_open=True)] == ["b"])
-        [closed] = client.get("/incidents?service=a").json()
-        assert (closed["state"], closed["readings"], closed["level_shift"], closed["peak_size"]) == ("closed", 7, True, 9.1)
-        assert closed["id"] == f"a@{at(0):%Y-%m-%dT%H:%M:%SZ}"
-        assert [each["service"] for each in client.get("/incidents?open=true").json()] == ["b"]
-        assert (closed["group"], closed["services"], closed["members"]) == (None, None, [])
-        topics.send_raw("incident", closed["id"], None)
-        until("it is deleted", lambda: len(state.incidents.of(feed.name, 9)) == 1)
-        assert state.live.status.undecodable == 0
-
-
-def test_members_of_a_group_are_listed_on_demand(topics, feed, serving):
-    rows = derived.group(derived.incident("a", at(0)), derived.incident("b", at(1)))
-    topics.send("incident", [*rows, derived.incident("c", at(2))])
-    caught_up(serving, 4)
-    listed = serving.get("/incidents").json()
-    assert [(each["service"], each["services"], each["members"]) for each in listed] == [
-        ("c", None, []),
-        ("*", 2, [row["Id"] for row in rows[1:]]),
-    ]
-    members = serving.get("/incidents", params={"group": rows[0]["Id"]}).json()
-    assert [(each["service"], each["group"]) for each in members] == [("b", rows[0]["Id"]), ("a", rows[0]["Id"])]
-    assert [each["id"] for each in serving.get("/incidents?service=a").json()] == [rows[1]["Id"]]
-
-
-def test_records_repeated_after_a_restart_of_the_stream_count_once(topics, serving):
+def test_records_repeated_after_a_restart_of_the_stream_count_once(topics, serving, at):
     rows = [derived.scored("a", at(i), i) for i in range(10)]
     topics.send("scored", rows)
     topics.send("scored", rows[5:])
@@ -158,7 +71,7 @@ def test_records_repeated_after_a_restart_of_the_stream_count_once(topics, servi
     assert values(serving) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 77]
 
 
-def test_what_does_not_decode_is_counted_and_left_out(topics, serving, feed):
+def test_what_does_not_decode_is_counted_and_left_out(topics, serving, feed, at):
     good = derived.scored("a", at(0), 5)
     topics.send("scored", [good])
     for bad in (
@@ -178,7 +91,7 @@ def test_what_does_not_decode_is_counted_and_left_out(topics, serving, feed):
     assert kafka["last_undecodable"].startswith(f"{feed.scored_topic}-")
 
 
-def test_what_is_wrong_with_us_ends_neither_the_thread_nor_the_records_behind_it(topics, serving, monkeypatch):
+def test_what_is_wrong_with_us_ends_neither_the_thread_nor_the_records_behind_it(topics, serving, monkeypatch, at):
     put = serving.state.memory.put_reading
 
     def fails_for_b(feed: str, service: str, reading) -> None:
@@ -215,7 +128,7 @@ def test_a_thread_that_stands_still_is_said_so_and_one_whose_turns_fail_is_not(t
     goes_on.set()
 
 
-def test_a_record_deleted_from_the_topic_is_forgotten(topics, serving):
+def test_a_record_deleted_from_the_topic_is_forgotten(topics, serving, at):
     row = derived.scored("a", at(0), 500, Anomalous=True)
     topics.send("scored", [row, derived.scored("a", at(1), 6)])
     topics.send("anomaly", [derived.anomaly(row)])
@@ -230,7 +143,7 @@ def test_a_record_deleted_from_the_topic_is_forgotten(topics, serving):
 
 
 @pytest.mark.full
-def test_topics_that_come_later_are_found_from_their_first_record(broker, feed, serving):
+def test_topics_that_come_later_are_found_from_their_first_record(broker, feed, serving, at):
     until("all topics are missed", lambda: len(serving.state.live.status.missing_topics) == 3)
     remedy = httpx.get(f"{serving.url}/health").json()["remedies"][0]
     assert feed.scored_topic in remedy
@@ -244,7 +157,7 @@ def test_topics_that_come_later_are_found_from_their_first_record(broker, feed, 
         topics.delete()
 
 
-def test_a_topic_made_anew_starts_over(topics, serving):
+def test_a_topic_made_anew_starts_over(topics, serving, at):
     topics.send("scored", [derived.scored("a", at(i), i) for i in range(20)])
     caught_up(serving, 20)
     topics.delete()
@@ -255,7 +168,9 @@ def test_a_topic_made_anew_starts_over(topics, serving):
 
 
 @pytest.mark.full
-def test_a_feed_is_taken_up_when_it_is_declared_and_let_go_when_it_is_not(topics, serving, broker, feed, declared, monkeypatch):
+def test_a_feed_is_taken_up_when_it_is_declared_and_let_go_when_it_is_not(
+    topics, serving, broker, feed, declared, monkeypatch, at
+):
     monkeypatch.setattr(live_consumer, "DISCOVER_SECONDS", 0.2)
     topics.send("scored", [derived.scored("a", at(0), 5)])
     caught_up(serving, 1)
@@ -288,47 +203,7 @@ def test_a_feed_is_taken_up_when_it_is_declared_and_let_go_when_it_is_not(topics
     until("it is read on", lambda: httpx.get(f"{serving.url}/health").json()["kafka"]["as_of"] > as_of)
 
 
-def test_events_bring_the_service_asked_for_and_every_anomaly_and_go_on_where_a_listener_was(topics, serving, feed):
-    topics.send("scored", [derived.scored("a", at(0), 1), derived.scored("b", at(0), 2)])
-    caught_up(serving, 2)
-    url = f"{serving.url}/api/events?feed={feed.name}&service=a"
-    with httpx.stream("GET", url, timeout=20) as stream:
-        lines = stream.iter_lines()
-        assert next(lines) == ": listening"
-        assert serving.state.events.listeners == 1, "from then on nothing is lost"
-        flagged = derived.scored("b", at(1), 900, Anomalous=True)
-        topics.send("scored", [flagged])
-        topics.send("anomaly", [derived.anomaly(flagged)])
-        until("both are read", lambda: serving.state.live.status.records == 4)
-        [(id_, kind, anomaly)] = first_events(lines, 1)
-    assert (kind, anomaly["service"], anomaly["value"]) == ("anomaly", "b", 900)
-    until("the listener that left is forgotten", lambda: serving.state.events.listeners == 0, 25)
-    topics.send("scored", [derived.scored("a", at(1), 3)])
-    until("it is read", lambda: serving.state.live.status.records == 5)
-    with httpx.stream("GET", url, timeout=20, headers={"Last-Event-ID": id_}) as stream:
-        topics.send("scored", [derived.scored("a", at(2), 4)])
-        missed, live = first_events(stream.iter_lines(), 2)
-    assert [each["value"] for _, _, each in (missed, live)] == [3, 4]
-    assert (missed[1], missed[2]["service"], missed[2]["low"]) == ("scored", "a", 88.0)
-    with httpx.stream("GET", url, timeout=20, headers={"Last-Event-ID": "of-another-process"}) as stream:
-        assert first_events(stream.iter_lines(), 1) == [(None, "resync", {})]
-
-
-def first_events(lines: Iterator[str], count: int) -> list[tuple[str | None, str, dict]]:
-    """The ids, kinds and data of the next events."""
-    found: list[tuple[str | None, str, dict]] = []
-    fields: dict[str, str] = {}
-    while len(found) < count:
-        name, _, value = next(lines).partition(": ")
-        if name:
-            fields[name] = value
-        elif "data" in fields:
-            found.append((fields.get("id"), fields["event"], json.loads(fields["data"])))
-        fields = fields if name else {}
-    return found
-
-
-def test_a_newer_writer_is_read_by_its_own_schema(topics, broker, serving, feed):
+def test_a_newer_writer_is_read_by_its_own_schema(topics, broker, serving, feed, at):
     newer = copy.deepcopy(avro.latest("scored"))
     newer["fields"].insert(0, {"name": "Note", "type": "string", "default": "-"})
     schema_id = SchemaRegistryClient({"url": broker.registry}).register_schema(
@@ -348,33 +223,3 @@ def test_a_broker_that_is_down_is_said_so(offline, feed):
         assert (health.status_code, health.json()["status"]) == (200, "degraded")
         assert "start the brokers" in health.json()["remedies"][0]
         assert health.json()["kafka"]["as_of"] is None
-
-
-def test_the_process_stops_at_once_although_a_page_listens(topics, online, feed):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    env = os.environ | {
-        "SUNDIAL_KAFKA": online.kafka,
-        "SUNDIAL_REGISTRY": online.registry,
-        "SUNDIAL_LAKE": online.lake,
-        "SUNDIAL_STREAMS": online.streams,
-    }
-    process = subprocess.Popen([sys.executable, "-m", "uvicorn", "serving.app:app", "--port", str(port)], env=env)
-    try:
-        url = f"http://127.0.0.1:{port}"
-        until("it answers", lambda: answers(url))
-        with httpx.stream("GET", f"{url}/api/events?feed=service-use", timeout=20) as stream:
-            assert next(stream.iter_lines()) == ": listening"
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(10) in (0, -signal.SIGTERM)
-    finally:
-        process.kill()
-        process.wait()
-
-
-def answers(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/health").status_code == 200
-    except httpx.TransportError:
-        return False

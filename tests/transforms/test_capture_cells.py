@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import types as T
 
+from contracts import captures
 from jobs.transforms import capture_cells as cells
 
 PLACE = ["'' File", "0L Block", "0L Line", "CAST(NULL AS string) Broken", "CAST(NULL AS date) Folder"]
@@ -51,3 +52,7 @@ def test_a_value_is_a_whole_number_of_0_or_more(spark, kind):
     rows = spark.range(1).selectExpr(f"explode(array({values})) ValueCell", "'2024-05-01' TimeCell", "'a' ServiceCell", *PLACE)
     read = [(row.Value, row.NoValue) for row in cells.readings(rows, "UTC", None, "UTC").collect()]
     assert read == [(whole, whole is None) for whole in WHOLE[kind].values()]
+
+
+def test_every_unit_that_can_be_named_can_be_counted_in():
+    assert tuple(cells.UNITS) == captures.UNITS

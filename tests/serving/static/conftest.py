@@ -1,7 +1,6 @@
 """A served feed with everything that the page shows, and what its chart has drawn."""
 
 import datetime as dt
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page
@@ -9,13 +8,6 @@ from playwright.sync_api import Page
 from tests.serving import derived, world
 from tests.serving.conftest import NASTY, served
 from tests.support.waiting import until
-
-
-@pytest.fixture
-def at() -> Callable[[int], dt.datetime]:
-    """The instant of an interval's number; the first was ten minutes ago."""
-    start = dt.datetime.now(dt.UTC).replace(microsecond=0, second=0) - dt.timedelta(minutes=10)
-    return lambda interval: start + dt.timedelta(seconds=10 * interval)
 
 
 @pytest.fixture
