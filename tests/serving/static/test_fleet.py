@@ -75,7 +75,7 @@ def test_the_one_of_fifty_that_fails_is_the_first_and_says_since_when(page, flee
     read(state, feed.name, [f"service-{number:02}" for number in range(50)])
     for back in range(20, 0, -1):
         state.memory.put_reading(feed.name, "service-37", reading(ago(back), 300, True))
-    since = ago(20)
+    since = ago(16)  # shown as 3 min for 40 s more
     state.incidents.put(feed.name, replace(of("service-37", since), peak=300.0, peak_expected=100.0))
     page.goto(url)
     expect(page.locator("#headline")).to_have_text("1 of 50 services needs attention")
@@ -193,7 +193,7 @@ def test_events_alone_bring_news(page, fleet, feed):
 def test_a_group_is_one_line_that_unfolds_and_fits_a_phone(page, fleet, feed):
     url, state = fleet
     read(state, feed.name, ["a", "b", "c", "well"])
-    start = ago(9)
+    start = ago(10)
     group = replace(of("*", start), kind="group", services=3, direction="low", cause="a is the first", peak=None)
     for each in (group, *(replace(of(name, start, group=group.id), direction="low") for name in "abc")):
         state.incidents.put(feed.name, each)
