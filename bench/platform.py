@@ -17,8 +17,8 @@ import psutil
 import pyarrow as pa
 
 from contracts.declarations import Topic
+from contracts.declared_topics import declared_topics
 from contracts.feeds import Feed
-from contracts.topics import declared_topics
 from jobs.streams.checkpoint import Checkpoint
 from stack.deploy import schemas, topics
 from stack.instance import Instance

@@ -27,8 +27,8 @@ from bench.metrics import JOBS, SUMMARIES, Job, Load, counted, ends
 from bench.platform import Others, cores, figure, platform, say, wait_for
 from bench.sundial_queries import QUERIES, SundialQueries
 from bench.systems import System
+from contracts.declared_topics import query_topics
 from contracts.queries import load_queries
-from contracts.topics import query_topics
 from stack.instance import Instance
 
 SYSTEMS = {system.name: system for system in (SundialQueries, KafkaStreams)}

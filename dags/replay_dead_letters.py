@@ -27,7 +27,7 @@ import datetime as dt
 
 from airflow.sdk import Param
 
-from contracts.topics import topics_read
+from contracts.declared_topics import topics_read
 from dags.feed_dags import MINUTE, RUN_ID, batch_dag
 from dags.spark_job import spark_job
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import TopicMetadata
 
 from contracts.feeds import Feed
 from serving.decoder import RegistryUnavailable, Undecodable
@@ -21,6 +22,7 @@ from serving.live_consumer import reader
 log = logging.getLogger("serving.backlog")
 
 EVERY = 10.0  # seconds between looks for a feed that was not read back yet
+PATIENCE = 10.0  # seconds for a broker that does not answer
 BATCH = 2000
 MOST = dt.timedelta(days=3)  # an archive that is later leaves a gap
 MARGIN = dt.timedelta(hours=1)  # before the end of history: an archive that was killed is not as far in each partition
@@ -84,7 +86,9 @@ class Backlog:
 
     def _assign(self, consumer: Consumer, feed: Feed) -> dict[int, int]:
         """Assigns what is to be read back; by partition, the offset before which it ends."""
-        described = consumer.list_topics(feed.scored_topic, timeout=10).topics[feed.scored_topic]
+        described = self._described(consumer, feed.scored_topic)
+        if described is None:
+            return {}
         if described.error is not None:
             if described.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 return {}
@@ -95,6 +99,17 @@ class Backlog:
         todo = {partition: offset for partition, offset in first.items() if offset < last[partition]}
         consumer.assign([TopicPartition(feed.scored_topic, partition, offset) for partition, offset in todo.items()])
         return {partition: last[partition] for partition in todo}
+
+    def _described(self, consumer: Consumer, topic: str) -> TopicMetadata | None:
+        """None if serving ends before the broker answers. Raises KafkaException if it does not answer within PATIENCE."""
+        given_up = time.monotonic() + PATIENCE
+        while not self._stop.is_set():
+            try:
+                return consumer.list_topics(topic, timeout=0.5).topics[topic]
+            except KafkaException:
+                if time.monotonic() >= given_up:
+                    raise
+        return None
 
     def _messages(self, consumer: Consumer, stops: dict[int, int]) -> Iterator[Message]:
         """Records before the stop of their partition. Ends when all are read, or when serving ends."""

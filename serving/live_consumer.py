@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -110,6 +111,8 @@ class LiveConsumer:
         feeds = self._feeds()
         topics = _topics(feeds)
         there = self._partitions(topics)
+        if there is None:
+            return
         self.status.broker, self.status.broker_error = "connected", None
         self.status.missing_topics = sorted(topics.keys() - {topic for topic, _ in there})
         self._topics = topics
@@ -126,10 +129,15 @@ class LiveConsumer:
             self._assigned = there
         self.status.caught_up = self._at_end >= self._assigned.keys()
 
-    def _partitions(self, topics: Iterable[str]) -> dict[tuple[str, int], str]:
-        """The partitions there are, each with its topic's id: a topic deleted and created again has another, and starts over."""
+    def _partitions(self, topics: Iterable[str]) -> dict[tuple[str, int], str] | None:
+        """The partitions there are, each with its topic's id: a topic deleted and created again has another, and starts over.
+        None if serving ends before the broker answers."""
+        asked = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=3)
+        while wait(asked.values(), timeout=0.2).not_done:
+            if self._stop.is_set():
+                return None
         there = {}
-        for topic, answer in self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=3).items():
+        for topic, answer in asked.items():
             try:
                 described = answer.result()
             except KafkaException as error:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contracts.feeds import Rule
-from jobs.transforms import rule as formula
+from jobs.transforms import deviation
 from serving.expectation import Expectation
 from serving.history import Archived
 from serving.scored import Scored
@@ -57,8 +57,8 @@ def judged(readings: Scored, rule: Rule, beside: Expectation, version: int | Non
     expected = np.where(scored, readings.expected, beside.expected)
     spread = np.where(scored, readings.spread, beside.spread)
     with np.errstate(divide="ignore", invalid="ignore"):
-        pct = np.where(expected != 0, formula.percent_of(readings.value, expected), np.nan)
-        broken = formula.broken(readings.value, expected, spread, pct, **rule.conditions)
+        pct = np.where(expected != 0, deviation.predicted_pct(readings.value, expected), np.nan)
+        broken = deviation.breaks_rule(readings.value, expected, spread, pct, **rule.conditions)
     known = scored | ~np.isnan(beside.expected)
     versions = np.where(scored, readings.baseline_version, np.where(known, -1 if version is None else version, -1))
     anomalous = np.where(scored, readings.anomalous != 0, broken)

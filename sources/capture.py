@@ -68,16 +68,16 @@ class Capture:
 
     path: Path
     feed: Feed
-    key_column: str | None = None
-    service: str | None = None  # one service for all rows, instead of a key column
+    service_column: str | None = None
+    service: str | None = None  # one service for all rows, instead of a column of names
     time_column: str | None = None
     value_column: str | None = None
     timezone: str | None = None  # of times without an offset; default: the feed's
     separator: str = "comma"  # of a CSV: one of SEPARATORS
 
     def __post_init__(self):
-        if self.service and self.key_column:
-            raise CaptureError("--service and --key-column exclude each other: a constant name or a column of names")
+        if self.service and self.service_column:
+            raise CaptureError("--service and --service-column exclude each other: a constant name or a column of names")
         if self.timezone and self.timezone not in zoneinfo.available_timezones():
             raise CaptureError(f"--timezone {self.timezone}: no such time zone in the IANA database, e.g. America/Chicago or UTC")
         if self.separator not in SEPARATORS:
@@ -90,7 +90,7 @@ class Capture:
             "value": (self.value_column or self.feed.value, "--value-column"),
         }
         if not self.service:
-            mapped["key"] = (self.key_column or self.feed.key, "--key-column or --service")
+            mapped["key"] = (self.service_column or self.feed.key, "--service-column or --service")
         return mapped
 
     def survey(self) -> Survey:

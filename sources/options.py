@@ -10,7 +10,6 @@ from sources.producer import Acks
 TIMESTAMP = "now, -35d, 1998-06-10 or '1998-06-10 17:30', local time of the feed"
 
 FeedName = Annotated[str, typer.Option("--feed", "-f", metavar="FEED", help="One of the feeds declared in schemas/feeds/.")]
-Speed = Annotated[float, typer.Option(min=0, metavar="N", help="N times real time; 0: as fast as Kafka takes it.")]
 Kafka = Annotated[
     str | None,
     typer.Option(

@@ -21,7 +21,6 @@ from sources.options import (
     Registry,
     Separator,
     ServiceNames,
-    Speed,
     Times,
     Values,
 )
@@ -37,10 +36,10 @@ TIME = "Which part, and when"
 def replay(
     path: Annotated[Path, typer.Argument(metavar="CAPTURE", help="CSV, CSV.gz or Parquet file, or a folder of Parquet files.")],
     feed: FeedName,
-    speed: Speed = 0,
+    speed: Annotated[float, typer.Option(min=0, metavar="N", help="N times real time; 0: as fast as Kafka takes it.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N readings.")] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="List bad rows, but don't let them make the exit code 1.")] = False,
-    key_column: ServiceNames = None,
+    service_column: ServiceNames = None,
     service: OneService = None,
     time_column: Times = None,
     value_column: Values = None,
@@ -90,7 +89,7 @@ def replay(
     """
     with errors_reported(), stopped_by_signal() as stop:
         declared = load_feed(feed)
-        capture = Capture(path, declared, key_column, service, time_column, value_column, timezone, separator)
+        capture = Capture(path, declared, service_column, service, time_column, value_column, timezone, separator)
         thinning = Thinning(declared, thin, seed) if thin else None
         now = round(time.time() * 1000)
         window = Window(*(parse_timestamp(text, declared, now) if text else None for text in (start, until)))

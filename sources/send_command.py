@@ -17,7 +17,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext, Se
 
 from contracts import avro
 from contracts.declarations import LINES, Topic
-from contracts.topics import declared_topics
+from contracts.declared_topics import declared_topics
 from sources.capture import BadRows, CaptureError
 from sources.console import bar, errors_reported, print_bad_rows, stopped_by_signal
 from sources.lines import LineFile

@@ -19,7 +19,7 @@ MAY_IMPORT = {
 }
 # Of jobs/, other rooms may use formulas that need no Spark alone.
 DETECTOR = "jobs.transforms.detector"
-OF_JOBS = (DETECTOR, "jobs.transforms.incident_walk", "jobs.transforms.public_holidays", "jobs.transforms.rule")
+OF_JOBS = (DETECTOR, "jobs.transforms.deviation", "jobs.transforms.incident_walk", "jobs.transforms.public_holidays")
 WITHOUT = {
     "contracts": {"pyspark", "airflow"},
     "supervision": {"pyspark", "airflow"},

@@ -31,8 +31,8 @@ def score(
 
     baseline: `columns(rule)` of a packed one, one row per (ServiceName, DayType): Last4Avg, Level and Scale by slot, Spread by
     window of slots, Growth; it is broadcast.
-    rule: `normal`, and percent, spread, minimum as in `deviation.anomalous`. Plain: Expected and Spread are judged by; Level and
-    Scale are null. Robust: Level and Scale are judged by.
+    rule: `normal`, and percent, spread, minimum as in `deviation.breaks_rule`. Plain: Expected and Spread are judged by; Level
+    and Scale are null. Robust: Level and Scale are judged by.
     """
     robust = rule["normal"] == "robust"
     conditions = {name: condition for name, condition in rule.items() if name != "normal"}
@@ -65,6 +65,17 @@ def score(
     return joined.select(
         *joined.columns,
         deviation.predicted_diff(value, normal).alias("PredictedDiff"),
-        deviation.predicted_pct(value, normal).alias("PredictedPct"),
-        deviation.anomalous(value, F.col(center), F.col(scale), **conditions).alias("Anomalous"),
+        predicted_pct(value, normal).alias("PredictedPct"),
+        anomalous(value, F.col(center), F.col(scale), **conditions).alias("Anomalous"),
     )
+
+
+def predicted_pct(value: Column, expected: Column) -> Column:
+    """`deviation.predicted_pct`; null without a baseline or where Expected is zero."""
+    return F.when(expected != 0, deviation.predicted_pct(value, expected))
+
+
+def anomalous(value: Column, expected: Column, scale: Column, **conditions: float | None) -> Column:
+    """Whether a reading breaks the rule (boolean, never null). conditions: as in `deviation.breaks_rule`."""
+    pct = predicted_pct(value, expected)
+    return F.coalesce(deviation.breaks_rule(value, expected, scale, pct, **conditions), F.lit(False))

@@ -14,8 +14,8 @@ from jobs.transforms import sketch
 _FLOAT = pa.float64()
 SUMS = pa.schema({"Key": pa.string(), "Count": pa.int64(), "Mean": _FLOAT, "M2": _FLOAT, "Min": _FLOAT, "Max": _FLOAT})
 BINS = pa.schema({"Key": pa.string(), "Bin": pa.int32(), "Count": pa.int64()})
-SHARES = {"P50": 0.5, "P90": 0.9, "P99": 0.99}
-_FIGURES = ("Average", "Min", "Max", "Variance", "StandardDeviation", *SHARES)
+PERCENTILES = {"P50": 0.5, "P90": 0.9, "P99": 0.99}
+_FIGURES = ("Average", "Min", "Max", "Variance", "StandardDeviation", *PERCENTILES)
 SUMMARY = pa.schema(
     {"Key": pa.string(), "Count": pa.int64()}
     | dict.fromkeys(_FIGURES, _FLOAT)
@@ -63,12 +63,12 @@ def summaries(sums: pa.Table, bins: pa.Table) -> pa.Table:
     # Both tables hold the same keys in the same order: a key's bins are those from one start to the next.
     starts = _starts(bins.column("Key").combine_chunks())
     ends = np.append(starts[1:], len(number))
-    shares = np.array(list(SHARES.values()))
+    shares = np.array(list(PERCENTILES.values()))
     found = np.array([sketch.percentiles(number[a:b], counted[a:b], shares) for a, b in zip(starts, ends, strict=True)])
     offsets = pa.array(np.append(starts, len(number)).astype(np.int32))
     # A percentile is one of the numbers, within the sketch's accuracy, and lies between their extremes.
     low, high = sums.column("Min").to_numpy(), sums.column("Max").to_numpy()
-    percentiles = [np.clip(found[:, place], low, high) for place in range(len(SHARES))]
+    percentiles = [np.clip(found[:, place], low, high) for place in range(len(PERCENTILES))]
     columns = [sums.column("Key"), count, sums.column("Mean"), low, high, variance, np.sqrt(variance), *percentiles]
     lists = [pa.ListArray.from_arrays(offsets, pa.array(each)) for each in (number, counted)]
     return pa.table([*columns, *lists], schema=SUMMARY)

@@ -5,9 +5,9 @@ from functools import partial
 
 from contracts import avro
 from contracts.declarations import SCHEMAS, DeclarationError
+from contracts.declared_topics import declared_topics
 from contracts.feeds import load_feeds
 from contracts.queries import load_queries
-from contracts.topics import declared_topics
 from stack.commands.console import console, failures_reported
 
 

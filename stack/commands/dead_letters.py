@@ -8,8 +8,8 @@ import typer
 from rich.table import Table
 
 from contracts.declarations import dead_letter_topic
+from contracts.declared_topics import declared_topics, queries_reading, topics_read
 from contracts.feeds import load_feeds
-from contracts.topics import declared_topics, queries_reading, topics_read
 from stack.commands.console import console, failures_reported, kafka_of, progress, registry_of
 from stack.commands.read import Reader
 from stack.errors import StackError

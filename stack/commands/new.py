@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from contracts.topics import declared_topics
+from contracts.declared_topics import declared_topics
 from stack.commands import backtest_options as options
 from stack.commands import bootstrap, new_feed
 from stack.commands import new_query as new_query_
@@ -52,9 +52,9 @@ def feed_(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Of the feed, its file and its topic.")],
     file: Annotated[Path, typer.Option("--from", metavar="FILE", help="Past readings: CSV (.csv, .csv.gz), .jsonl or .parquet.")],
-    timestamp: Annotated[str | None, typer.Option(metavar="COLUMN", help="The times.")] = None,
-    value: Annotated[str | None, typer.Option(metavar="COLUMN", help="The readings, whole numbers of 0 or more.")] = None,
-    service: Annotated[str | None, typer.Option(metavar="COLUMN", help="The services' names.")] = None,
+    time_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The times.")] = None,
+    value_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The readings, whole numbers of 0 or more.")] = None,
+    service_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The services' names.")] = None,
     interval: Annotated[str | None, typer.Option(metavar="SPAN", help="That one reading covers: 10s, 5m, 1h.")] = None,
     timezone: Annotated[str | None, typer.Option(metavar="ZONE", help="Of local times, and of the feed's days.")] = None,
     holidays: Annotated[str | None, typer.Option(metavar="COUNTRY", help="Public holidays: US or US-MN.")] = None,
@@ -68,7 +68,7 @@ def feed_(
 
     [bold]Example[/bold]
 
-    [cyan]sundial new feed cars --from samples/metro_interstate_traffic_volume.csv.gz --value traffic_volume
+    [cyan]sundial new feed cars --from samples/metro_interstate_traffic_volume.csv.gz --value-column traffic_volume
     --timezone America/Chicago --holidays US-MN[/cyan]
     """
     instance: Instance = context.obj
@@ -79,7 +79,7 @@ def feed_(
         options.known_country(holidays)
         if start and not instance.exists():
             raise StackError(f"no stack in {instance.path}", remedy="start one: sundial up; or leave out --start")
-        given = Given(timestamp, value, service, options.interval(interval) if interval else None, timezone)
+        given = Given(time_column, value_column, service_column, options.interval(interval) if interval else None, timezone)
         found = found_in(read_sample(file), given, _asked_of(file))
         _print_found(found)
         files = new_feed.declaration(name, found, holidays, dt.datetime.now(dt.UTC))

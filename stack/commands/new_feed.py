@@ -96,16 +96,17 @@ def mapping(name: str, found: Found) -> dict[str, str | None]:
 def next_commands(name: str, found: Found, sundial: str) -> list[tuple[str, str]]:
     """(command, what it does). sundial: how the command is called."""
     file, conf = shlex.quote(str(found.sample.path)), mapping(name, found)
-    of_bootstrap = _options({f"--{word.replace('_', '-')}": value for word, value in conf.items()})
     commands = [
         (f"{sundial} up", "creates its topics and registers their contracts; what runs is left alone"),
-        (f"{sundial} bootstrap {name} --from {file} {of_bootstrap}", "loads the file as history, and builds a baseline from it"),
+        (
+            f"{sundial} bootstrap {name} --from {file} {_options(conf)}",
+            "loads it as history, and builds a baseline from it",
+        ),
         (f"{sundial} streams start {name}", "scores what comes from then on"),
     ]
     if found.sample.whole and found.sample.kind != "JSON lines":
-        given = {"--key-column" if word == "service_column" else f"--{word.replace('_', '-')}": conf[word] for word in conf}
-        given |= {"--time-unit": None, "--from": _at(found.last - 86_400_000).strftime("%Y-%m-%dT%H:%M:%SZ")}
-        played = f"{sundial} replay {file} --feed {name} {_options(given)}"
+        last_day = {"time_unit": None, "from": _at(found.last - 86_400_000).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        played = f"{sundial} replay {file} --feed {name} {_options(conf | last_day)}"
         commands.append((played, "sends the file's last day as it is, until you have a producer"))
     return commands
 
@@ -118,7 +119,8 @@ def page(api: str, name: str, found: Found) -> str:
 
 
 def _options(given: dict[str, str | None]) -> str:
-    return " ".join(f"{option} {shlex.quote(value)}" for option, value in given.items() if value is not None)
+    """Parameters of a DAG as options of a command."""
+    return " ".join(f"--{word.replace('_', '-')} {shlex.quote(value)}" for word, value in given.items() if value is not None)
 
 
 def _at(milliseconds: int) -> dt.datetime:

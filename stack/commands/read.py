@@ -13,8 +13,8 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
 
 from contracts.declarations import Topic
+from contracts.declared_topics import declared_topics
 from contracts.kafka_access import KafkaAccess
-from contracts.topics import declared_topics
 from stack.commands.console import failures_reported, kafka_of, registry_of
 from stack.errors import StackError
 

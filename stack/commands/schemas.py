@@ -12,7 +12,7 @@ from contracts import avro
 from contracts.avro import Level
 from contracts.compatibility import Version, allowed, changes, obstacles, refusals
 from contracts.declarations import SCHEMAS
-from contracts.topics import declared_topics
+from contracts.declared_topics import declared_topics
 from stack.commands.console import console, failures_reported, kafka_of, registry_of
 from stack.deploy import consumer_groups, schemas
 from stack.errors import StackError

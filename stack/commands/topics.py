@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from contracts.declared_topics import declared_topics
 from contracts.feeds import load_feeds
 from contracts.queries import load_queries
-from contracts.topics import declared_topics
 from stack.commands.console import console, failures_reported, kafka_of
 from stack.deploy import acls, cluster
 from stack.deploy import topics as topics_

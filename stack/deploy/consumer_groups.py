@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from confluent_kafka import OFFSET_INVALID, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
+from contracts.declared_topics import queries_reading
 from contracts.kafka_access import KafkaAccess
-from contracts.topics import queries_reading
 from stack.deploy.cluster import admin
 from stack.deploy.commit_times import last_commits
 from stack.errors import StackError

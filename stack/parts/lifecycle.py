@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
-from contracts.topics import declared_topics
+from contracts.declared_topics import declared_topics
 from stack.deploy import schemas, topics
 from stack.errors import StackError
 from stack.install import java

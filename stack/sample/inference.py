@@ -113,9 +113,9 @@ def _split(
         return _by(sample, times, zone, values, column)
 
     if given.service:
-        column = existing(sample, given.service, "--service")
+        column = existing(sample, given.service, "--service-column")
         _refuse_unnamed(sample, column)
-        return by(column), "--service"
+        return by(column), "--service-column"
     names = [name for name in sample.columns if name not in used and _names_services(sample.columns[name])]
     if called := [name for name in names if name.lower().replace("_", "") in NAMES]:
         return by(called[0]), "its name"
@@ -127,7 +127,7 @@ def _split(
         return alone, "no column tells services apart"
     if len(sound) == 1:
         return sound[0], "by it, each service and time has one value"
-    return by(ask("--service", "which column has the services", [each.column or "" for each in sound])), "as you say"
+    return by(ask("--service-column", "which column has the services", [each.column or "" for each in sound])), "as you say"
 
 
 def _sound(split: _Split, given: Given) -> bool:

@@ -41,7 +41,7 @@ class Times:
 def times_in(sample: Sample, named: str | None, ask: Ask) -> Times:
     """Raises StackError naming the first row whose time can't be read."""
     if named:
-        column, why = existing(sample, named, "--timestamp"), "--timestamp"
+        column, why = existing(sample, named, "--time-column"), "--time-column"
     else:
         column, why = _column(sample, ask)
     cells = sample.columns[column]
@@ -93,5 +93,5 @@ def _column(sample: Sample, ask: Ask) -> tuple[str, str]:
         raise StackError(f"{sample.place(0)}: no column has times that can be read; there are {first}", remedy=REMEDY)
     found = dated or numbered
     if not (column := one_of(found, NAMES)):
-        return ask("--timestamp", "which column has the times", found), "as you say"
+        return ask("--time-column", "which column has the times", found), "as you say"
     return column, "the only column of times" if len(found) == 1 else "its name, among columns of times"

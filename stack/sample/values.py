@@ -18,7 +18,7 @@ def value_in(sample: Sample, named: str | None, others: list[str | None], ask: A
     """(column, how it was found, int64). others: columns that it is not. Raises StackError naming the first row that has no
     reading in it."""
     if named:
-        column, why = existing(sample, named, "--value"), "--value"
+        column, why = existing(sample, named, "--value-column"), "--value-column"
     else:
         column, why = _column(sample, others, ask)
     cells = sample.columns[column]
@@ -36,7 +36,7 @@ def _column(sample: Sample, others: list[str | None], ask: Ask) -> tuple[str, st
         columns = ", ".join(sample.columns)
         raise StackError(f"{sample.path}: no column of whole numbers; there are {columns}", remedy="name it with --value")
     if not (column := one_of(counts, NAMES)):
-        return ask("--value", "which column has the readings", counts), "as you say"
+        return ask("--value-column", "which column has the readings", counts), "as you say"
     return column, "the only column of whole numbers" if len(counts) == 1 else "its name, among columns of whole numbers"
 
 

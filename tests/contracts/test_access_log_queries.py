@@ -6,9 +6,9 @@ import pytest
 
 from contracts.access_log_queries import declared_queries
 from contracts.declarations import DeclarationError, Topic
+from contracts.declared_topics import declared_topics, query_topics
 from contracts.feeds import FEEDS, Feed, load_feeds
 from contracts.queries import Query, load_application, load_queries
-from contracts.topics import declared_topics, query_topics
 
 LOG = {"topic": "access.log", "counts": "requests", "service": "path", "services": "shop|search"}
 

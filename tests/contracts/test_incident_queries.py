@@ -5,10 +5,10 @@ import shutil
 import pytest
 
 from contracts.declarations import DeclarationError
+from contracts.declared_topics import declared_topics
 from contracts.feeds import FEEDS, Feed, load_feeds
 from contracts.incident_queries import declared_query
 from contracts.queries import QUERIES, Query, load_application, load_queries
-from contracts.topics import declared_topics
 
 
 def feed(**changed) -> Feed:

@@ -7,9 +7,9 @@ import yaml
 
 from contracts import avro
 from contracts.declarations import DeclarationError, Topic
+from contracts.declared_topics import query_topics
 from contracts.feeds import load_feeds
 from contracts.queries import Query, load_application, load_queries, load_query
-from contracts.topics import query_topics
 
 RIDES = {"topic": "rides", "record": "taxi_ride"}
 LOW = {"topic": "rides.low", "record": "taxi_ride", "key": "VendorID"}

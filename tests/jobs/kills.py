@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from confluent_kafka.admin import AdminClient
 
+from contracts.declared_topics import query_topics
 from contracts.queries import load_application
-from contracts.topics import query_topics
 from stack.deploy import schemas, topics
 from tests.jobs.applications import Driver, until
 from tests.jobs.rides import Reader

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from contracts.declared_topics import query_topics
 from contracts.queries import load_queries
-from contracts.topics import query_topics
 from stack.deploy import schemas, topics
 from supervision.files import StreamFolder
 from tests.jobs.applications import Driver, until

@@ -5,9 +5,9 @@ import datetime as dt
 import pytest
 import yaml
 
+from contracts.declared_topics import query_topics
 from contracts.incident_queries import declared_query
 from contracts.queries import Query
-from contracts.topics import query_topics
 from stack.deploy import schemas, topics
 from tests.jobs.applications import until
 from tests.jobs.kills import KILLS, killed_while

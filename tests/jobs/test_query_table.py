@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from contracts.declared_topics import query_topics
 from contracts.queries import load_query
-from contracts.topics import query_topics
 from jobs import query_table
 from jobs.errors import JobError
 from stack.deploy import topics

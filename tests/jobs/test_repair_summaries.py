@@ -7,8 +7,8 @@ from collections import defaultdict
 import pytest
 
 from contracts import avro
+from contracts.declared_topics import query_topics
 from contracts.queries import Query, load_queries
-from contracts.topics import query_topics
 from jobs import repair_summaries
 from jobs.backends import kafka, tables
 from jobs.backends.registry import Registry

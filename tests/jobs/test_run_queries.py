@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from contracts import avro
+from contracts.declared_topics import query_topics
 from contracts.queries import Query, load_queries
-from contracts.topics import query_topics
 from jobs import run_queries, skip_lost
 from jobs.errors import JobError
 from stack.deploy import schemas, topics

@@ -14,8 +14,8 @@ from fastavro.read import SchemaResolutionError
 from contracts import avro
 from contracts.avro import Level
 from contracts.declarations import Topic, dead_letter_topic
+from contracts.declared_topics import query_topics
 from contracts.queries import load_queries
-from contracts.topics import query_topics
 from jobs import run_queries
 from jobs.backends.registry import Registry
 from jobs.errors import JobError

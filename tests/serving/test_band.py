@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from contracts.feeds import Rule
-from jobs.transforms import rule as formula
+from jobs.transforms.deviation import breaks_rule, predicted_pct
 from serving.band import band
 
 
@@ -79,6 +79,6 @@ def test_arrays_are_judged_by_the_formula_of_the_streams(percent, spread, minimu
     values, averages, deviations = (np.array([each, each]) for each in (value, average, deviation))
     averages[1] = np.nan
     with np.errstate(all="ignore"):
-        pct = np.where(averages != 0, formula.percent_of(values, averages), np.nan)
-        broken = formula.broken(values, averages, deviations, pct, **rule.conditions)
+        pct = np.where(averages != 0, predicted_pct(values, averages), np.nan)
+        broken = breaks_rule(values, averages, deviations, pct, **rule.conditions)
     assert broken.tolist() == [flagged(rule, value, average, deviation), False]

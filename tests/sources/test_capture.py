@@ -122,7 +122,7 @@ def test_a_folder_of_parquet_files_in_order_of_their_paths(tmp_path):
     [
         ("when,Value", {"service": "a"}, "no column 'Timestamp' (map another with --time-column); columns found: when, Value"),
         ("Timestamp,n", {"service": "a", "value_column": "m"}, "no column 'm' (map another with --value-column)"),
-        ("Timestamp,Value", {}, "no column 'ServiceName' (map another with --key-column or --service)"),
+        ("Timestamp,Value", {}, "no column 'ServiceName' (map another with --service-column or --service)"),
     ],
 )
 def test_a_missing_column_names_those_found_and_the_option(tmp_path, header, mapped, message):
@@ -169,6 +169,6 @@ def test_folders_that_are_no_capture_are_refused(tmp_path):
 
 def test_options_that_contradict_or_are_unknown(tmp_path):
     with pytest.raises(CaptureError, match="exclude each other"):
-        capture(tmp_path, service="a", key_column="b")
+        capture(tmp_path, service="a", service_column="b")
     with pytest.raises(CaptureError, match="Mars/Olympus: no such time zone"):
         capture(tmp_path, timezone="Mars/Olympus")

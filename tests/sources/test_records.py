@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.topics import declared_topics
+from contracts.declared_topics import declared_topics
 from sources.capture import BadRows, CaptureError
 from sources.records import RecordFile
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
-from jobs.transforms import deviation
+from jobs.transforms import deviation, scoring
 
 AVERAGES = st.one_of(st.none(), st.integers(0, 40_000).map(lambda quarters: quarters / 4))
 READINGS = st.lists(
@@ -17,8 +17,8 @@ def judged(spark, rows, **rule):
     value, average, spread = F.col("Value"), F.col("Expected"), F.col("Spread")
     columns = [
         deviation.predicted_diff(value, average),
-        deviation.predicted_pct(value, average),
-        deviation.anomalous(value, average, spread, **rule),
+        scoring.predicted_pct(value, average),
+        scoring.anomalous(value, average, spread, **rule),
     ]
     return [tuple(row) for row in spark.createDataFrame(rows, SCHEMA).select(*columns).collect()]
 

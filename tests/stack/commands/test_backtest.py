@@ -27,8 +27,9 @@ def backtest(tmp_path, monkeypatch):
     csv_file(tmp_path / "calls.csv", "at,calls", *lines)
 
     def run(*more: str, **changed: str):
-        options = {"timestamp": "at", "value": "calls", "interval": "30m", "timezone": "UTC", "output": "out.csv", "warmup": "7d"}
-        typed = [word for name, value in (options | changed).items() for word in (f"--{name}", value)]
+        options = {"time_column": "at", "value_column": "calls", "interval": "30m", "timezone": "UTC"}
+        options |= {"output": "out.csv", "warmup": "7d"} | changed
+        typed = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
         result = CliRunner().invoke(app, ["backtest", "calls.csv", *typed, *more])
         return result.exit_code, result.stdout, result.stderr
 
@@ -107,8 +108,8 @@ def test_mistakes_in_a_rule_are_listed_with_file_and_field(backtest, tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message", "remedy"),
     [
-        ({"value": "count"}, "calls.csv:1: no column 'count'", "it has at, calls"),
-        ({"timestamp": "calls"}, "calls.csv:2: column 'calls': '", "write epoch seconds"),
+        ({"value_column": "count"}, "calls.csv:1: no column 'count'", "it has at, calls"),
+        ({"time_column": "calls"}, "calls.csv:2: column 'calls': '", "write epoch seconds"),
         ({"interval": "7h"}, "--interval 7h does not divide a day", "10s, 5m, 30m, 1h"),
         ({"interval": "0m"}, "--interval 0m does not divide a day", "10s, 5m, 30m, 1h"),
         ({"interval": "half"}, "--interval: 'half' is not a duration", "--interval 30m"),
@@ -150,7 +151,7 @@ def test_a_feeds_history_is_walked_with_its_rule_or_another(backtest, tmp_path, 
         (["--feed", "half-hours", "--interval", "30m", "--labels", "x"], "--interval, --labels: goes with a CSV file"),
         (["calls.csv", "--feed", "half-hours"], "INPUT.csv: goes with a CSV file, not with --feed"),
         (["calls.csv", "--from", "2014-06-09"], "--from: goes with --feed, not with a CSV file"),
-        (["calls.csv", "--timestamp", "at"], "a CSV file needs --value, --interval, --timezone"),
+        (["calls.csv", "--time-column", "at"], "a CSV file needs --value-column, --interval, --timezone"),
         (["--feed", "half-hours", "--to", "June"], "--to June is no date"),
         (["--feed", "half-hours", "--from", "2015-01-01"], "has dates from 2014-06-02 to 2014-06-15"),
         ([], "nothing to read"),

@@ -104,7 +104,7 @@ def test_a_feed_is_written_that_passes_the_check_and_the_next_commands_are_said(
         f"sundial bootstrap calls --from {quoted} --service-column shop --time-column when --value-column calls "
         "--separator semicolon",
         "sundial streams start calls",
-        f"sundial replay {quoted} --feed calls --key-column shop --time-column when --value-column calls "
+        f"sundial replay {quoted} --feed calls --service-column shop --time-column when --value-column calls "
         "--separator semicolon --from 2026-09-20T21:50:00Z",
     ]
     assert "Chart: http://127.0.0.1:18000/?feed=calls&from=2026-09-14T21%3A50%3A00Z&to=2026-09-21T21%3A50%3A00Z" in said
@@ -135,7 +135,7 @@ def test_the_printed_commands_are_commands_and_their_options_read_the_file(tmp_p
             failed = CliRunner().invoke(app, ["--home", str(tmp_path / "home"), *words])
             assert failed.stderr.startswith("error: no stack in"), failed.stderr
     feed = Feed.model_validate(yaml.safe_load(next(iter(declared(tmp_path).values()))))
-    mapped = {"key_column": "shop", "time_column": "when", "value_column": "calls", "separator": "semicolon"}
+    mapped = {"service_column": "shop", "time_column": "when", "value_column": "calls", "separator": "semicolon"}
     bad = BadRows()
     rows = [row for each in Capture(found.sample.path, feed, **mapped).readings(bad) for row in each.to_pylist()]
     assert (len(rows), bad.count) == (found.sample.rows, 0)
@@ -205,7 +205,7 @@ def test_names_are_shown_and_asked_for_as_they_are(repository, sundial, tmp_path
     rows = (f"{1_700_000_000 + 60 * row},{row},{row}" for row in range(9))
     (tmp_path / "a.csv").write_text("\n".join(["at,[red]it's,count", *rows, ""]))
     ran = sundial(
-        "--home", str(tmp_path / "other"), "new", "feed", "odd", "--from", str(tmp_path / "a.csv"), "--value", "[red]it's"
+        "--home", str(tmp_path / "other"), "new", "feed", "odd", "--from", str(tmp_path / "a.csv"), "--value-column", "[red]it's"
     )
     assert ran.code == 0, ran.errors
     (repository / "schemas/feeds/odd.yaml").unlink()
@@ -223,11 +223,11 @@ def test_a_terminal_is_asked_and_what_it_says_is_checked(monkeypatch, tmp_path):
     monkeypatch.setattr(new.typer, "prompt", lambda text: next(answers))
     ask = new._asked_of(tmp_path / "a.csv")
     assert ask("--timezone", "whose clock", []) == "Europe/Berlin"
-    assert ask("--value", "which column", ["calls", "errors"]) == "calls"
+    assert ask("--value-column", "which column", ["calls", "errors"]) == "calls"
     with pytest.raises(StackError, match="--timezone Mars: no such time zone"):
         ask("--timezone", "whose clock", [])
-    with pytest.raises(StackError, match="--value what is not among: calls, errors"):
-        ask("--value", "which column", ["calls", "errors"])
+    with pytest.raises(StackError, match="--value-column what is not among: calls, errors"):
+        ask("--value-column", "which column", ["calls", "errors"])
 
 
 def test_start_brings_up_loads_and_scores_in_this_order(monkeypatch, tmp_path, capsys):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from contracts.topics import declared_topics
+from contracts.declared_topics import declared_topics
 from stack.commands import new_query
 from stack.errors import StackError
 from stack.instance import JARS, ROOT

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from typer.testing import CliRunner
 
-from contracts.topics import declared_topics
+from contracts.declared_topics import declared_topics
 from stack.commands.cli import app
 from stack.deploy import schemas, topics
 from stack.instance import Instance

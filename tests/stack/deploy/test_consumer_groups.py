@@ -8,9 +8,9 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from contracts.declarations import Topic
+from contracts.declared_topics import query_topics
 from contracts.kafka_access import PLAIN
 from contracts.queries import load_application
-from contracts.topics import query_topics
 from stack.deploy import consumer_groups, topics
 from stack.deploy.cluster import admin
 from stack.deploy.commit_times import last_commits

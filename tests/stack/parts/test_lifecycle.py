@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from typer.testing import CliRunner
 
-from contracts.topics import declared_topics
+from contracts.declared_topics import declared_topics
 from stack.commands.cli import app
 from stack.deploy import schemas
 from stack.errors import StackError

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
+from contracts.declared_topics import declared_topics
 from contracts.feeds import load_feed
-from contracts.topics import declared_topics
 from sources.replay import play
 from sources.simulator import Simulation
 from stack.deploy import schemas

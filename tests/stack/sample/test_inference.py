@@ -188,12 +188,16 @@ def test_a_step_that_does_not_divide_a_day_is_no_interval(tmp_path):
         (
             ["at,calls", "1700000000,1"],
             {"value": "count"},
-            ": no column 'count' for --value\nwhat to do: name one of this file's",
+            ": no column 'count' for --value-column\nwhat to do: name one of this file's",
         ),
         (["at,calls", "1700000000,1"], {}, "no service has two times"),
         (["at,calls"], {}, ": no reading in it"),
         (["at,a,b", "1700000000,1,1"], {}, "which column has the readings: ['a', 'b']\nwhat to do: --value"),
-        (["begin,end,a", "2024-03-04,2024-03-05,1"], {}, "which column has the times: ['begin', 'end']\nwhat to do: --timestamp"),
+        (
+            ["begin,end,a", "2024-03-04,2024-03-05,1"],
+            {},
+            "which column has the times: ['begin', 'end']\nwhat to do: --time",
+        ),
         (["at,a", "2024-03-04,1"], {}, "whose clock shows the local times: []\nwhat to do: --timezone"),
     ],
 )
