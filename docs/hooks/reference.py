@@ -19,7 +19,8 @@ from pydantic import BaseModel
 
 from contracts.access_logs import AccessLog
 from contracts.avro import Contract
-from contracts.feeds import Feed, Gate, Rule
+from contracts.feeds import Feed, Rule
+from contracts.gate import Gate
 from contracts.public_holidays import Holidays
 from contracts.queries import Query
 from contracts.query_io import Input, Key, Output
