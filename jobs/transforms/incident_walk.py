@@ -12,7 +12,7 @@ from jobs.transforms import excluded, incident_rows, maintenance
 from jobs.transforms.detector import layout
 from jobs.transforms.detector.detector import new_state
 from jobs.transforms.detector.incidents import Event, Incident, Rules, followed
-from jobs.transforms.detector.moments import Floats, Ints, Pace
+from jobs.transforms.detector.moments import Bools, Floats, Ints, Pace
 from jobs.transforms.detector.silence import Heard, Silence, listened
 from jobs.transforms.detector.walk import Readings, walked
 from jobs.transforms.excluded import Range
@@ -63,6 +63,10 @@ class Settings:
     def patience_of(self, names: list[str]) -> Ints:
         """Of each service, so many intervals without a reading make a silence; 0 for never."""
         return np.array([self._rule(name)["silence"] or 0 for name in names], np.int64)
+
+    def in_maintenance(self, names: list[str], readings: Readings) -> Bools:
+        """Which readings are in maintenance windows. names: of the readings' services, by number."""
+        return maintenance.inside(self.windows, names, readings.service, readings.at)
 
     def resumed(self, name: str, at: int, milliseconds: int) -> int:
         """When so much time has passed for a service since `at`, that of maintenance windows not counted."""
@@ -125,9 +129,8 @@ def followed_through(
     ]
     for of_piece, piece, until in _pieces(settings, heard, names, readings, clock):
         before = stored(name for name in of_piece if name in heard)
-        times = piece.at.min(initial=until), piece.at.max(initial=until)
-        left_out = [*ranges, *maintenance.ranges(settings.windows, of_piece, *times)]
-        services, events = _judged(settings, before, of_piece, excluded.without(left_out, of_piece, piece))
+        counting = piece.only(~settings.in_maintenance(of_piece, piece))
+        services, events = _judged(settings, before, of_piece, excluded.without(ranges, of_piece, counting))
         changed |= services
         everyone = [*of_piece, *sorted(heard.keys() - set(of_piece))]
         patience = settings.patience_of(everyone)

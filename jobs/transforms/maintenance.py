@@ -6,15 +6,22 @@ A window is (pattern that a service's whole name matches; start; end), both in e
 import re
 from collections.abc import Iterable, Sequence
 
-from jobs.transforms.excluded import Range
+import numpy as np
+import numpy.typing as npt
 
+Ints, Bools = npt.NDArray[np.int64], npt.NDArray[np.bool_]
 Window = tuple[str, int, int]
 
 
-def ranges(windows: Iterable[Window], names: Iterable[str], first: int, last: int) -> list[Range]:
-    """What of the windows concerns readings of these services from first to last (both included), service by service."""
-    touching = [window for window in windows if window[1] <= last and first < window[2]]
-    return [(name, start, end) for name in names for pattern, start, end in touching if re.fullmatch(pattern, name)]
+def inside(windows: Iterable[Window], names: Sequence[str], service: Ints, at: Ints) -> Bools:
+    """Of each reading, whether it is in a window of its service. names: of all services, by number. at: epoch milliseconds."""
+    found = np.zeros(len(at), bool)
+    for pattern, start, end in windows:
+        here = (at >= start) & (at < end)
+        if here.any():
+            of_service = np.array([re.fullmatch(pattern, name) is not None for name in names], bool)
+            found |= here & of_service[service]
+    return found
 
 
 def resumed(windows: Sequence[Window], name: str, at: int, milliseconds: int) -> int:
