@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-Ints, Bools = npt.NDArray[np.int64], npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 Window = tuple[str, int, int]
 
 

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.calendar_entries import Entry, Window, load_calendar, windows
@@ -161,6 +161,7 @@ def test_where_clocks_go_back_both_hours_are_in_the_window():
     assert spans(window("00:00", "24:00", AUTUMN)) == [("01 04:00", "02 05:00")]
 
 
+@settings(max_examples=8 * settings.default.max_examples)  # of these days, few quarters are special
 @given(st.sampled_from(CHANGES), st.integers(0, 95), st.integers(1, 96))
 def test_a_window_is_from_the_first_to_the_last_quarter_of_an_hour_that_the_clock_shows(change, begin, length):
     """Clocks change at such a quarter only. From the first that is not before the begin, to the last before the end."""

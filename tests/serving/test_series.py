@@ -76,7 +76,7 @@ def test_a_holiday_is_a_sunday():
     ("like", "expected"), [("sunday", [70_012.0]), ("weekday", [50_012.0]), ("itself", [12.0]), (None, [70_012.0])]
 )
 def test_a_special_day_is_expected_to_be_what_it_is_like(like, expected):
-    """Of the last, nothing is declared, and the baseline in force takes it for a Sunday. Itself is day type 0: no baseline has it."""
+    """Of the last, nothing is declared, and the baseline in force takes it for a Sunday. Day type 0 has none."""
     sale, noon = dt.date(2026, 11, 27), dt.datetime(2026, 11, 27, 17, tzinfo=UTC)
     entry = Entry(name="sale", description="sale", feeds=["f"], dates=[sale], like=like)
     feed = a_feed(timezone="America/New_York", interval_seconds=3600).with_entries([entry]).with_found({sale: "sunday"})
