@@ -35,7 +35,7 @@ FEED = load_feed("road-traffic").with_entries(
 
 
 def usual(date: dt.date) -> np.ndarray:
-    """Readings by hour: less on a Sunday, and on the sale, which was a Friday. The windows have none, and the release very many."""
+    """Readings by hour: less on a Sunday and on the sale, a Friday. The windows have none, and the release very many."""
     values = np.arange(24) * 10 + 1000 + date.day % 5
     if date == SALE or date.isoweekday() == 7:
         values = values // 3
