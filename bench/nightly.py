@@ -134,8 +134,8 @@ def duckdb(fleet: Fleet, dates: Dates, name: str, spread: bool = True) -> tuple[
 
 def measure(fleet: Fleet, systems: list[str], results: dict, long: bool) -> None:
     """One repeat of every figure of a fleet."""
-    dates, night_before = fleet.feed.baseline_dates(AS_OF), AS_OF - dt.timedelta(days=1)
-    before = fleet.feed.baseline_dates(night_before)
+    dates, night_before = fleet.feed.calendar.baseline_dates(AS_OF), AS_OF - dt.timedelta(days=1)
+    before = fleet.feed.calendar.baseline_dates(night_before)
     suffix = f"_{fleet.days}d" if long else ""
 
     def note(system: str, metric: str, value: float) -> None:

@@ -8,7 +8,9 @@ import datetime as dt
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
+
+from contracts.calendar_entries import Kind
 
 # Operations, as Delta names them, that change no row.
 UPKEEP = frozenset(
@@ -43,6 +45,13 @@ class Entry:
     run_id: str | None
     inputs: dict[str, str] | None = field(default=None, hash=False)
     note: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def special_days(self) -> dict[dt.date, Kind]:
+        """What the special days around its as-of date were taken for, of which nothing was declared."""
+        found = _field(self.note, "special_days", dict) or {}
+        days = {_date(day): kind for day, kind in found.items() if kind in get_args(Kind)}
+        return {day: kind for day, kind in days.items() if day}
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def load(folder: Path, kind: type[D]) -> dict[str, D]:
     for file in sorted(folder.glob("*.yaml")):
         try:
             content = yaml.safe_load(file.read_text()) or {}
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+        except (yaml.YAMLError, ValueError) as error:  # ValueError: bytes that are no text, a date such as 2026-02-30
             mistakes.append(f"{file.name}: not YAML: {' '.join(str(error).split())}")
             continue
         declared, wrong = _read(kind, content)

@@ -2,14 +2,16 @@
 
 import datetime as dt
 import zoneinfo
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from contracts import avro
 from contracts.access_logs import AccessLog
+from contracts.calendar import Calendar
+from contracts.calendar_entries import CALENDAR, Entry, Kind, load_calendar
 from contracts.declarations import (
     SCHEMAS,
     AvroName,
@@ -23,12 +25,12 @@ from contracts.declarations import (
     load,
     no_contract,
 )
+from contracts.gate import Gate
 from contracts.incidents import Incidents
 from contracts.public_holidays import Holidays
 
 FEEDS = SCHEMAS / "feeds"
 SECONDS_PER_DAY = 86_400
-DATES_PER_DAY_TYPE = 4
 COUNTED_WITHIN = 900  # seconds; every time zone's days begin at such a quarter of an hour
 TIMES = ("timestamp-millis", "timestamp-micros")  # Avro types of a reading's time, and of its value
 VALUES = ("int", "long")
@@ -56,20 +58,6 @@ class Rule(Declared):
         return self
 
 
-class Gate(Declared):
-    """What a baseline candidate must satisfy to be promoted; the expectations are in schemas/expectations/baseline.json."""
-
-    services: Annotated[int, Field(ge=1)] = 1  # least number of services
-    day_types: Annotated[int, Field(ge=1, le=7)] = 7  # least number of day types among them
-    covered_share: Annotated[float, Field(ge=0, le=1)] = 0.9  # least share of a day's slots that have a baseline
-    freshness_days: Annotated[int, Field(ge=1)] = 1  # greatest age of the newest date, counted back from the baseline's own
-    highest: Annotated[float, Field(gt=0)] = 1e12  # greatest plausible average
-    moved_percent: Annotated[float, Field(gt=0)] = 50.0  # an average that differs by more from the one in force has moved
-    moved_share: Annotated[float, Field(ge=0, le=1)] = 0.5  # greatest share of a day's slots that may have moved
-    holdout_tolerance: Annotated[float, Field(ge=0)] = 0.25  # by how much worse than in force it may predict the last day
-    mostly: Annotated[float, Field(gt=0, le=1)] = 0.9  # share of services and day types that must satisfy a share
-
-
 class Feed(Declaration):
     """A declared stream of readings: one value per service and reporting interval."""
 
@@ -93,6 +81,8 @@ class Feed(Declaration):
     rule: Rule = Rule()
     incidents: Incidents = Incidents()
     gate: Gate = Gate()
+    _entries: tuple[Entry, ...] = PrivateAttr(())  # of the calendar
+    _found: Mapping[dt.date, Kind] = PrivateAttr(default_factory=dict)  # of special days, by evidence
 
     @field_validator("timezone")
     @classmethod
@@ -190,35 +180,22 @@ class Feed(Declaration):
     def zone(self) -> zoneinfo.ZoneInfo:
         return zoneinfo.ZoneInfo(self.timezone)
 
-    def holiday_dates(self, first: dt.date, last: dt.date) -> list[dt.date]:
-        """Public holidays in [first, last], ascending; none where the feed names no calendar."""
-        return list(self.holidays.names(first, last)) if self.holidays else []
+    @property
+    def calendar(self) -> Calendar:
+        """Types of days, dates of a baseline, and maintenance windows."""
+        return Calendar(self.zone, self.holidays, self._entries, self._found)
 
-    def day_type(self, day: dt.date) -> int:
-        """ISO day of week, 1 Monday to 7 Sunday; a public holiday is 7. For Spark: jobs/transforms/calendar.py."""
-        return self.day_types(day, day)[day]
+    def with_entries(self, entries: Iterable[Entry]) -> Self:
+        """The same feed with what of these special days and maintenance windows is for it."""
+        found = self.model_copy()
+        found._entries = tuple(each for each in entries if self.name in each.feeds)
+        return found
 
-    def day_types(self, first: dt.date, last: dt.date) -> dict[dt.date, int]:
-        """The day type of each date of [first, last], ascending."""
-        holidays = self.holiday_dates(first, last)
-        days = (first + dt.timedelta(days=number) for number in range((last - first).days + 1))
-        return {day: _day_type(day, holidays) for day in days}
-
-    def baseline_dates(self, as_of: dt.date) -> dict[int, list[dt.date]]:
-        """By day type, the dates that a baseline as of that date is made from: the last four before it, ascending."""
-        first = as_of - dt.timedelta(weeks=DATES_PER_DAY_TYPE + 4)  # four weeks to spare for weekdays that were holidays
-        holidays = self.holiday_dates(first, as_of)
-        dates: dict[int, list[dt.date]] = {day_type: [] for day_type in range(1, 8)}
-        for back in range(1, (as_of - first).days + 1):
-            day = as_of - dt.timedelta(days=back)
-            of_type = dates[_day_type(day, holidays)]
-            if len(of_type) < DATES_PER_DAY_TYPE:
-                of_type.insert(0, day)
-        return dates
-
-
-def _day_type(day: dt.date, holidays: list[dt.date]) -> int:
-    return 7 if day in holidays else day.isoweekday()
+    def with_found(self, special_days: Mapping[dt.date, Kind]) -> Self:
+        """The same feed with what special days are taken for of which nothing is declared."""
+        found = self.model_copy()
+        found._found = special_days
+        return found
 
 
 def _type(avro_type: Any) -> str:
@@ -229,8 +206,21 @@ def _type(avro_type: Any) -> str:
 
 
 def load_feeds(folder: Path = FEEDS) -> dict[str, Feed]:
-    """Every declared feed by name. Raises DeclarationError listing all mistakes of all files."""
-    return load(folder, Feed)
+    """Every declared feed by name, with its special days and maintenance windows, which are in the folder `calendar` beside it.
+    Raises DeclarationError listing all mistakes of all files."""
+    mistakes: list[str] = []
+    feeds, entries = dict[str, Feed](), dict[str, Entry]()
+    try:
+        feeds = load(folder, Feed)
+    except DeclarationError as error:
+        mistakes += str(error).splitlines()
+    try:
+        entries = load_calendar(folder.parent / CALENDAR.name, None if mistakes else feeds)
+    except DeclarationError as error:
+        mistakes += str(error).splitlines()
+    if mistakes:
+        raise DeclarationError("\n".join(mistakes))
+    return {name: feed.with_entries(entries.values()) for name, feed in feeds.items()}
 
 
 def load_feed(name: str, folder: Path = FEEDS) -> Feed:

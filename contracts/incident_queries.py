@@ -1,5 +1,6 @@
 """The query that follows from the feeds: it finds the incidents of all of them."""
 
+import datetime as dt
 from collections.abc import Iterable
 from typing import Any
 
@@ -50,7 +51,18 @@ def settings_of(feed: Feed) -> dict[str, Any]:
         "interval": feed.interval_seconds * 1000,
         "timezone": feed.timezone,
         "holidays": "-".join(filter(None, (holidays.country, holidays.subdivision))) if holidays else None,
+        **of_dates(feed),
         **of_incidents(feed.incidents),
+    }
+
+
+def of_dates(feed: Feed) -> dict[str, Any]:
+    """As `settings_of`, what concerns some dates alone: by date, whether a special day is declared to be like a Sunday; and the
+    maintenance windows: pattern of services, start and end in epoch ms."""
+    special = feed.calendar.special_days(dt.date.min, dt.date.max)
+    return {
+        "special_days": {str(day): entry.like == "sunday" for day, entry in special.items()},
+        "windows": [[each.services, _ms(each.start), _ms(each.end)] for each in feed.calendar.windows()],
     }
 
 
@@ -62,6 +74,10 @@ def of_incidents(incidents: Incidents) -> dict[str, Any]:
         "forget": incidents.forget_days * 86_400_000,
         "group": incidents.group and incidents.group.model_dump(),
     }
+
+
+def _ms(instant: dt.datetime) -> int:
+    return round(instant.timestamp() * 1000)
 
 
 def _rule(rule: IncidentRule) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def _seen_at(feed: Feed, as_of: dt.date, row: dict) -> str:
         return ""
     kind = row.get("DayType")
     days = (as_of - dt.timedelta(days=back) for back in range(1, 29))
-    day = next((day for day in days if kind is None or feed.day_type(day) == kind), as_of - dt.timedelta(days=1))
+    day = next((day for day in days if kind is None or feed.calendar.day_type(day) == kind), as_of - dt.timedelta(days=1))
     noon = dt.datetime.combine(day, dt.time(12), feed.zone).astimezone(dt.UTC)
     return f" [chart]({dashboard(feed.name, service=service, at=noon.isoformat())})"
 

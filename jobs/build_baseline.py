@@ -20,13 +20,13 @@ from contracts.baseline_log import DAY_TYPES, changed_day_types
 from contracts.exclusions import Excluded
 from contracts.feeds import Feed
 from jobs.backends import exclusions, history_runs, history_table, not_normal, past_holidays, settings, spark, tables
+from jobs.backends.past_holidays import Found
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
-from jobs.transforms import baseline, excluded_slots, growth, holiday_kinds, normal, packed, weighted_median
-from jobs.transforms.holiday_kinds import Kind
+from jobs.transforms import baseline, excluded_slots, growth, holiday_kinds, maintenance, normal, packed, weighted_median
 from jobs.transforms.packed import How, Source
 
-FORMULAS = (baseline, excluded_slots, growth, normal, packed, weighted_median)
+FORMULAS = (baseline, excluded_slots, growth, maintenance, normal, packed, weighted_median)
 
 
 def main(platform: Platform) -> None:
@@ -43,7 +43,7 @@ def main(platform: Platform) -> None:
         raise JobError(f"history/{feed.table} does not exist; archive the feed first (jobs/archive.py --feed {feed.name})")
     newest = table.newest_commit_with("holidays")
     holidays = past_holidays.found(platform, feed, as_of, version, how(feed), newest.note["holidays"] if newest else {})
-    of_day_types = sources(feed, as_of, not_normal.known(platform, feed), {date: each["like"] for date, each in holidays.items()})
+    of_day_types = sources(feed, as_of, not_normal.known(platform, feed), holidays)
     wanted = inputs(feed, of_day_types, history.fingerprints(version))
     if not wanted:
         dates = sorted(date for source in of_day_types.values() for date in source.last)
@@ -56,6 +56,7 @@ def main(platform: Platform) -> None:
         "history_version": version,
         "inputs": wanted,
         "holidays": holidays,
+        "special_days": past_holidays.taken_for(feed, as_of, holidays),
     }
     if stale:
         _build(platform, feed, of_day_types, stale, note, whole=not known, after=before)
@@ -65,17 +66,18 @@ def main(platform: Platform) -> None:
     print(f"baseline_candidate/{feed.table}: version {table.version()} as of {as_of}, {done}", flush=True)
 
 
-def sources(feed: Feed, as_of: dt.date, found: Iterable[Excluded], like: Mapping[str, Kind | None]) -> dict[int, Source]:
-    """By day type, what its rows are made from. found: readings that are not normal. like: by date, what holidays were like."""
-    kinds = past_holidays.declared(feed, as_of) | {dt.date.fromisoformat(date): kind for date, kind in like.items()}
-    last, dates = feed.baseline_dates(as_of), holiday_kinds.dates_of_kinds(as_of, kinds)
-    found = list(found)
+def sources(feed: Feed, as_of: dt.date, found: Iterable[Excluded], holidays: Mapping[str, Found]) -> dict[int, Source]:
+    """By day type, what its rows are made from. found: readings that are not normal. holidays: by date, what they were like."""
+    kinds = past_holidays.of_averages(feed, as_of, holidays)
+    last, dates = feed.calendar.baseline_dates(as_of), holiday_kinds.dates_of_kinds(as_of, kinds)
+    found, windows = list(found), feed.calendar.windows()
     return {
         day_type: Source(
             day_type,
             last[day_type],
             dates[day_type],
             [each for date in dates[day_type] for each in exclusions.of_date(found, date, feed)],
+            [each for date in dates[day_type] for each in exclusions.of_date(windows, date, feed)],
         )
         for day_type in DAY_TYPES
     }
@@ -95,7 +97,7 @@ def inputs(feed: Feed, of_day_types: dict[int, Source], history_dates: dict[str,
             for dates in (source.last, source.normal)
         )
         if last:
-            made_from = json.dumps([formula, how(feed), last, used, source.left_out], default=str)
+            made_from = json.dumps([formula, how(feed), last, used, source.left_out, source.maintenance], default=str)
             digests[str(day_type)] = hashlib.sha256(made_from.encode()).hexdigest()[:16]
     return digests
 
@@ -119,7 +121,8 @@ def _build(
     frames = {each.day_type: _built(session, platform, feed, each, note["history_version"]) for each in chosen}
 
     def computed(source: Source) -> pa.Table:
-        but = f" but for {len(source.left_out)} ranges that are not normal" if source.left_out else ""
+        ranges = len(source.left_out) + len(source.maintenance)
+        but = f" but for {ranges} ranges that are not normal" if ranges else ""
         print(f"day type {source.day_type}: reading {', '.join(map(str, source.dates))}{but}", flush=True)
         return frames[source.day_type].toArrow()
 

@@ -9,16 +9,17 @@ import datetime as dt
 import json
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pandas as pd
 from pyspark.sql import functions as F
 
 from contracts.baseline_log import BaselineLog, changed_day_types
 from contracts.feeds import Feed
-from jobs.backends import history_runs, settings, spark, tables
+from jobs.backends import exclusions, history_runs, settings, spark, tables
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
-from jobs.transforms import packed
-from jobs.transforms.profile import profile
+from jobs.transforms import excluded_slots, packed
+from jobs.transforms.profile import LeftOut, profile
 
 
 def main(platform: Platform) -> None:
@@ -55,7 +56,8 @@ def profiled(platform: Platform, feed: Feed, candidate: tables.Commit, log: Base
     """The figures of every service and day type (see `transforms.profile`), from one pass over the candidate.
 
     What is in force is read only where the candidate is made from other inputs: elsewhere the two are the same. A backfilled
-    candidate, for an earlier night than the one in force, is judged by itself: the other knows what came after.
+    candidate, for an earlier night than the one in force, is judged by itself: the other knows what came after. A special day is
+    in no average: the last day is the one before it. What lies in maintenance windows is not predicted.
     """
     session = spark.session(f"check_baseline {feed.name}", platform)
     as_of = dt.date.fromisoformat(candidate.note["as_of"])
@@ -66,10 +68,21 @@ def profiled(platform: Platform, feed: Feed, candidate: tables.Commit, log: Base
         changed = changed_day_types(candidate.note["inputs"], in_force.inputs)
         old = packed.completed(tables.baseline(platform, feed).read(session, log.table_version))
         old = old.where(F.col("DayType").isin(changed))
-    last = as_of - dt.timedelta(days=1)
+    last = feed.calendar.newest_counting(as_of)
     runs = history_runs.read(session, tables.history(platform, feed), candidate.note["history_version"], [last])
-    last_day = packed.by_day_type(runs, feed.holiday_dates(last, last))
-    return profile(new, old, last_day, as_of, feed.slots, feed.gate.moved_percent).toArrow().to_pandas()
+    last_day = packed.by_day_type(runs, feed.calendar.other_day_types(last, last))
+    after, left_out = last + dt.timedelta(days=1), _left_out(feed, last)
+    return profile(new, old, last_day, after, feed.slots, feed.gate.moved_percent, left_out).toArrow().to_pandas()
+
+
+def _left_out(feed: Feed, date: dt.date) -> list[LeftOut]:
+    """The slots of the date that maintenance windows touch, each with the pattern of its services."""
+    days = np.array([(date - excluded_slots.EPOCH).days], np.int32)
+    touching = [each for each in feed.calendar.windows() if exclusions.of_date([each], date, feed)]
+    return [
+        (each.services, excluded_slots.excluded([(each.start, each.end)], days, feed.zone, feed.interval_seconds)[0])
+        for each in touching
+    ]
 
 
 def _keep(platform: Platform, feed: Feed, run_id: str, judged: dict, success: bool, results: list[dict], docs: str) -> None:

@@ -3,7 +3,8 @@
 detector/<feed> has the detector's state at the beginning of each date, so a night walks through one date. If readings of an
 earlier date came late, were corrected or repaired, the walk begins again at that date: the tables are as if nothing had ever been
 late. incidents/<feed> has the events of each date. Readings that a person has excluded (exclusions/<feed>) are left out: after an
-exclusion was made or taken back, the walk begins again at the first date that it touches. No Spark session is started.
+exclusion was made or taken back, the walk begins again at the first date that it touches. The same goes for maintenance windows
+and special days. No Spark session is started.
 """
 
 import datetime as dt
@@ -17,12 +18,12 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from contracts.feeds import Feed
-from contracts.incident_queries import settings_of
+from contracts.incident_queries import of_dates, settings_of
 from jobs.backends import detector_states, exclusions, history_table, settings, tables
 from jobs.backends.detector_states import Midnight
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
-from jobs.transforms import excluded, incident_groups, incident_rows, incident_walk, public_holidays
+from jobs.transforms import excluded, incident_groups, incident_rows, incident_walk, maintenance, public_holidays
 from jobs.transforms.detector import silence
 from jobs.transforms.excluded import Range
 from jobs.transforms.incident_walk import Known, Settings
@@ -30,7 +31,7 @@ from jobs.transforms.incident_walk import Known, Settings
 DAYS = 56  # as much as the detector remembers of the slot of a week
 FORMULAS = (
     *sorted(Path(silence.__file__).parent.glob("*.py")),
-    *(Path(each.__file__) for each in (excluded, incident_groups, incident_rows, incident_walk, public_holidays)),
+    *(Path(each.__file__) for each in (excluded, incident_groups, incident_rows, incident_walk, maintenance, public_holidays)),
 )
 DAY_MS = 86_400_000
 EPOCH = dt.date(1970, 1, 1)
@@ -49,9 +50,10 @@ def main(platform: Platform) -> None:
     if version < 0:
         raise JobError(f"history/{feed.table} does not exist; archive the feed first (jobs/archive.py --feed {feed.name})")
     files = {dt.date.fromisoformat(date): files for date, files in history.fingerprints(version).items()}
-    not_normal = exclusions.in_force(platform, feed)
+    not_normal, declared, special = exclusions.in_force(platform, feed), feed.calendar.windows(), of_dates(feed)["special_days"]
     ranges = {date: exclusions.of_date(not_normal, date, feed) for date in files}
-    fingerprints = {date: f"{files[date]} {json.dumps(ranges[date])}" for date in files}
+    windows = {date: exclusions.of_date(declared, date, feed) for date in files}
+    fingerprints = {date: f"{files[date]} {json.dumps([ranges[date], windows[date], special.get(str(date))])}" for date in files}
     dates = [date for date in sorted(fingerprints) if as_of - dt.timedelta(days=options.days) <= date < as_of]
     states, table = tables.detector(platform, feed), tables.incidents(platform, feed)
     how = _how(feed)
@@ -67,7 +69,8 @@ def main(platform: Platform) -> None:
         found = pa.Table.from_pylist([{"Date": date, **event} for event in events], incident_rows.SCHEMA)
         table.write(iter(found.to_batches() or [_NONE]), [date], note, table.version())
         detector_states.write(states, after, midnight, note)  # last: a run that dies before it walks through the date again
-        but = f" but for {len(ranges[date])} excluded ranges" if ranges[date] else ""
+        left_out = len(ranges[date]) + len(windows[date])
+        but = f" but for {left_out} excluded ranges" if left_out else ""
         print(f"{date}: {rows.num_rows:,} readings{but} of {len(known.services)} services, {len(events)} events", flush=True)
     print(f"incidents/{feed.table}: {len(todo)} of {len(dates)} dates walked", flush=True)
 
@@ -110,9 +113,11 @@ def walked(settings: Settings, known: Known, date: dt.date, rows: pa.Table, rang
 
 
 def _how(feed: Feed) -> str:
-    """A digest of the declaration and the formulas; every digest of a state begins with it."""
+    """A digest of the declaration, without what concerns some dates alone, and the formulas; every digest of a state begins with
+    it."""
+    declared = {name: each for name, each in settings_of(feed).items() if name not in of_dates(feed)}
     formulas = [hashlib.sha256(file.read_bytes()).hexdigest() for file in FORMULAS]
-    return hashlib.sha256(json.dumps([settings_of(feed), formulas]).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([declared, formulas]).encode()).hexdigest()[:16]
 
 
 def _next(digest: str, fingerprint: str, how: str) -> str:

@@ -3,6 +3,7 @@
 import logging
 from pathlib import Path
 
+from contracts.calendar_entries import CALENDAR
 from contracts.declarations import DeclarationError
 from contracts.feeds import Feed, load_feeds
 
@@ -43,6 +44,6 @@ class DeclaredFeeds:
 
 
 def _state(folder: Path) -> list[tuple]:
-    """What changes with any file."""
-    files = [(file.name, file.stat()) for file in sorted(folder.glob("*.yaml"))]
+    """What changes with any file of it, or of the calendar beside it."""
+    files = [(file.name, file.stat()) for each in (folder, folder.parent / CALENDAR.name) for file in sorted(each.glob("*.yaml"))]
     return [(name, found.st_ino, found.st_mtime_ns, found.st_size) for name, found in files]

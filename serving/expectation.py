@@ -26,7 +26,7 @@ def expectation(feed: Feed, arrays: ArraysOfDay, first: int, intervals: int) -> 
     if not intervals:
         return Expectation(expected, spread)
     parts = list(_parts(feed, first, intervals))
-    day_types = feed.day_types(parts[0].date, parts[-1].date)
+    day_types = feed.calendar.day_types(parts[0].date, parts[-1].date)
     slots = np.arange(feed.slots)
     for part in parts:
         of_day = arrays(day_types[part.date])

@@ -91,7 +91,7 @@ def _rounded(bound: float) -> float | None:
 
 def first_baseline(feed: Feed, archived: frozenset[dt.date], today: dt.date) -> FirstBaseline:
     """archived: local dates of which history has readings. The gate wants baselines of `day_types` day types: of the fullest."""
-    lasts = feed.baseline_dates(today).values()
+    lasts = feed.calendar.baseline_dates(today).values()
     of_types = sorted((min(LEAST_DATES, len(archived.intersection(dates))) for dates in lasts), reverse=True)
     return FirstBaseline(dates=sum(of_types[: feed.gate.day_types]), needed=LEAST_DATES * feed.gate.day_types)
 

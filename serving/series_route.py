@@ -84,6 +84,8 @@ def _answer(state: State, feed: Feed, service: str, asked: series.Window | int, 
     archived = state.history.readings(feed, service, shown.start, shown.until)
     live = state.memory.scored(feed.name, service, *(round(each.timestamp() * 1000) for each in (shown.start, shown.until)))
     arrays = lambda day: state.tables.arrays(feed, service, day)  # noqa: E731
-    found = series.series(feed, service, shown, width, archived, live, arrays, version)
+    in_force = state.tables.promotions(feed, 1)
+    expecting = feed.with_found(in_force[0].special_days) if in_force else feed
+    found = series.series(expecting, service, shown, width, archived, live, arrays, version)
     body = orjson.dumps(found | {"loading": loading}, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z)
     return state.answers.keep(made_of, feed, body)

@@ -19,7 +19,9 @@ from pydantic import BaseModel
 
 from contracts.access_logs import AccessLog
 from contracts.avro import Contract
-from contracts.feeds import Feed, Gate, Rule
+from contracts.calendar_entries import Dates, Entry, Times
+from contracts.feeds import Feed, Rule
+from contracts.gate import Gate
 from contracts.public_holidays import Holidays
 from contracts.queries import Query
 from contracts.query_io import Input, Key, Output
@@ -28,6 +30,7 @@ from stack.commands.cli import app
 REPO = Path(__file__).parents[2]
 DECLARATIONS = {
     "A feed: `schemas/feeds/<name>.yaml`": (Feed, Rule, Gate, Holidays, AccessLog),
+    "Special days or maintenance windows: `schemas/calendar/<name>.yaml`": (Entry, Dates, Times),
     "A query: `schemas/queries/<name>.yaml`": (Query, Input, Key, Output),
     "A contract's compatibility: `schemas/avro/<record>/contract.yaml`": (Contract,),
 }

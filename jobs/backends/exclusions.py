@@ -8,6 +8,7 @@ import deltalake
 import pyarrow as pa
 
 from contracts import exclusions
+from contracts.calendar_entries import Window
 from contracts.exclusions import COLUMNS, Excluded, Statement
 from contracts.feeds import Feed
 from jobs.backends import tables
@@ -54,10 +55,10 @@ def in_force(platform: Platform, feed: Feed) -> list[Excluded]:
     return exclusions.excluded(read(table, table.version()))
 
 
-def of_date(found: Iterable[Excluded], date: dt.date, feed: Feed) -> list[Range]:
-    """What of these readings lies in a local date."""
+def of_date(found: Iterable[Excluded | Window], date: dt.date, feed: Feed) -> list[Range]:
+    """What of these readings lies in a local date. A maintenance window has a pattern in place of a service."""
     midnights = (dt.datetime.combine(each, dt.time.min, feed.zone) for each in (date, date + dt.timedelta(days=1)))
-    return excluded.within([(each.service, _ms(each.start), _ms(each.end)) for each in found], *map(_ms, midnights))
+    return excluded.within([(who, _ms(start), _ms(end)) for who, start, end in found], *map(_ms, midnights))
 
 
 def _ms(instant: dt.datetime) -> int:

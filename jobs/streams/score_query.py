@@ -12,6 +12,8 @@ from pyspark.sql import types as T
 from pyspark.sql.streaming import StreamingQuery
 
 from contracts import avro
+from contracts.baseline_log import BaselineLog
+from contracts.calendar_entries import Kind
 from contracts.feeds import Feed
 from jobs.backends import kafka, tables
 from jobs.backends.settings import Platform
@@ -32,7 +34,7 @@ class Plan:
     """All that a query is planned with. A running query is planned again when its plan differs from the one that is wanted.
 
     table_version: of the baseline's table, when it was looked at; its rows are those of the version in force. Upkeep of the table
-    raises it and makes no other plan.
+    raises it and makes no other plan. special_days: what the baseline takes them for, where nothing is declared.
     """
 
     baseline_version: int
@@ -40,6 +42,7 @@ class Plan:
     writers: Writers
     output_ids: tuple[tuple[str, int], ...]
     table_version: int = field(compare=False)
+    special_days: tuple[tuple[dt.date, Kind], ...] = ()
 
 
 class Queries:
@@ -59,22 +62,29 @@ class Queries:
         records = {"scored": self._feed.scored_topic, "anomaly": self._feed.anomalies_topic}
         ids = {record: self._known.registry.id_of(avro.subject(topic), avro.latest(record)) for record, topic in records.items()}
         log = tables.log_of_baseline(self._platform, self._feed)
+        found = _special_days(log)
         return Plan(
             baseline_version=log.version_in_force,
-            day_types=_day_types_near(self._feed),
+            day_types=_day_types_near(self._feed.with_found(dict(found))),
             writers=self._known.of(avro.subject(self._feed.topic)),
             output_ids=tuple(ids.items()),
             table_version=log.table_version,
+            special_days=found,
         )
 
     def plan_after(self, plan: Plan) -> Plan:
         """What a query that starts now, after one with this plan, is planned with. Where the registry is silent, the writers'
         schemas stay as they are."""
-        found = replace(plan, day_types=_day_types_near(self._feed), writers=self._known.renewed(plan.writers))
-        if tables.baseline(self._platform, self._feed).version() == plan.table_version:
-            return found
-        log = tables.log_of_baseline(self._platform, self._feed)
-        return replace(found, baseline_version=log.version_in_force, table_version=log.table_version)
+        found = replace(plan, writers=self._known.renewed(plan.writers))
+        if tables.baseline(self._platform, self._feed).version() != plan.table_version:
+            log = tables.log_of_baseline(self._platform, self._feed)
+            found = replace(
+                found,
+                baseline_version=log.version_in_force,
+                table_version=log.table_version,
+                special_days=_special_days(log),
+            )
+        return replace(found, day_types=_day_types_near(self._feed.with_found(dict(found.special_days))))
 
     def plan_with_first_baseline(self, plan: Plan) -> Plan | None:
         """What to plan with as soon as a baseline was promoted, after a plan without one; None while there is no reason to, or
@@ -169,7 +179,8 @@ def early_filter(records: DataFrame, services: tuple[str, ...]) -> DataFrame:
 def outputs(records: DataFrame, baseline: DataFrame, feed: Feed, plan: Plan) -> DataFrame:
     """Kafka records of the feed's topic to Kafka records (topic, key, value, headers) of its derived topics."""
     decoded = feed_records.decode(records, feed, plan.writers)
-    scored = scoring.score(decoded, baseline, feed.timezone, feed.interval_seconds, _holidays(feed), feed.rule.model_dump())
+    day_types = _day_types(feed.with_found(dict(plan.special_days)))
+    scored = scoring.score(decoded, baseline, feed.timezone, feed.interval_seconds, day_types, feed.rule.model_dump())
     version = F.lit(plan.baseline_version).cast("long").alias("BaselineVersion")
     return feed_records.route(scored.select("*", version), feed, dict(plan.output_ids))
 
@@ -177,10 +188,14 @@ def outputs(records: DataFrame, baseline: DataFrame, feed: Feed, plan: Plan) -> 
 def _day_types_near(feed: Feed) -> frozenset[int]:
     """Yesterday's (its tail still comes in), today's and tomorrow's."""
     today = dt.datetime.now(feed.zone).date()
-    return frozenset(feed.day_type(today + dt.timedelta(days=days)) for days in (-1, 0, 1))
+    return frozenset(feed.calendar.day_type(today + dt.timedelta(days=days)) for days in (-1, 0, 1))
 
 
-def _holidays(feed: Feed) -> list[dt.date]:
-    """Ten years back, as captures of the past are replayed too, and two ahead."""
+def _day_types(feed: Feed) -> dict[dt.date, int]:
+    """Of holidays and special days: ten years back, as captures of the past are replayed too, and two ahead."""
     this_year = dt.datetime.now(feed.zone).year
-    return feed.holiday_dates(dt.date(this_year - 10, 1, 1), dt.date(this_year + 2, 12, 31))
+    return feed.calendar.other_day_types(dt.date(this_year - 10, 1, 1), dt.date(this_year + 2, 12, 31))
+
+
+def _special_days(log: BaselineLog) -> tuple[tuple[dt.date, Kind], ...]:
+    return tuple(log.in_force.special_days.items()) if log.in_force else ()

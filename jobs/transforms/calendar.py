@@ -1,5 +1,5 @@
 """Local date, day type and slot of an instant: the one definition in Spark, used by batch and stream alike. Outside Spark,
-`contracts.feeds.Feed.day_type` is the same.
+`contracts.calendar.Calendar.day_types` is the same.
 
 All take instants (Spark timestamps) and need a session whose time zone is UTC. Daylight saving follows from working on the wall
 clock: the hour that spring skips has no reading on that date, so its slots have one sample fewer; the hour that autumn repeats
@@ -7,12 +7,12 @@ gives its slots two readings on that date, and both count.
 """
 
 import datetime as dt
+from collections.abc import Mapping
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 MICROS_PER_DAY = 86_400_000_000
-SUNDAY = 7
 
 
 def wall_clock(instant: Column, timezone: str) -> Column:
@@ -32,12 +32,12 @@ def slot(wall: Column, interval_seconds: int) -> Column:
     return F.call_function("div", _time_of_day(wall), F.lit(interval_seconds * 1_000_000)).cast("int")
 
 
-def day_type(date: Column, holidays: list[dt.date]) -> Column:
-    """ISO day of week, 1 Monday to 7 Sunday (int); a public holiday is a Sunday."""
+def day_type(date: Column, others: Mapping[dt.date, int]) -> Column:
+    """ISO day of week, 1 Monday to 7 Sunday (int). others: the day types of dates that have another one, such as holidays."""
     weekday = F.weekday(date) + 1
-    if not holidays:
-        return weekday
-    return F.when(date.isin(holidays), F.lit(SUNDAY)).otherwise(weekday)
+    for found in sorted(set(others.values())):
+        weekday = F.when(date.isin([day for day, each in others.items() if each == found]), F.lit(found)).otherwise(weekday)
+    return weekday
 
 
 def _time_of_day(wall: Column) -> Column:

@@ -1,5 +1,6 @@
 """One piece of a feed's readings on its way to incidents: the same for a batch of the stream and for a day of history."""
 
+import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from jobs.transforms import excluded, incident_rows
+from jobs.transforms import excluded, incident_rows, maintenance
 from jobs.transforms.detector import layout
 from jobs.transforms.detector.detector import new_state
 from jobs.transforms.detector.incidents import Event, Incident, Rules, followed
-from jobs.transforms.detector.moments import Floats, Ints, Pace
+from jobs.transforms.detector.moments import Bools, Floats, Ints, Pace
 from jobs.transforms.detector.silence import Heard, Silence, listened
 from jobs.transforms.detector.walk import Readings, walked
 from jobs.transforms.excluded import Range
 from jobs.transforms.incident_groups import GroupRule, Groups, grouped
+from jobs.transforms.maintenance import Window
 from jobs.transforms.public_holidays import on_holiday
 
 
@@ -23,7 +25,9 @@ from jobs.transforms.public_holidays import on_holiday
 class Settings:
     """What is to be known of a feed. interval: milliseconds. holidays: a calendar (see `public_holidays`). rules: each with a
     pattern; the first whose pattern matches a service's whole name is its rule. group: of incidents; None for no groups.
-    retired: patterns of services without incidents. forget: milliseconds without a reading after which a service is forgotten."""
+    retired: patterns of services without incidents. forget: milliseconds without a reading after which a service is forgotten.
+    special: of special days, whether the detector takes them for public holidays. windows: of maintenance, by their start;
+    readings in them are left out, and their time does not count for a silence."""
 
     interval: int
     holidays: str | None
@@ -31,6 +35,8 @@ class Settings:
     group: GroupRule | None
     retired: tuple[re.Pattern[str], ...]
     forget: int
+    special: Mapping[dt.date, bool] = field(default_factory=dict)
+    windows: tuple[Window, ...] = ()
 
     @classmethod
     def of(cls, feed: dict[str, Any]) -> "Settings":
@@ -40,7 +46,9 @@ class Settings:
         group_rule = GroupRule(group["services"], group["within"] * interval) if group else None
         retired = tuple(re.compile(each) for each in feed["retired"])
         silent = interval * (2 + max(rule["silence"] or 0 for rule in feed["rules"]))  # nothing is forgotten before it is silent
-        return cls(interval, feed["holidays"], rules, group_rule, retired, max(feed["forget"], silent))
+        special = {dt.date.fromisoformat(day): off for day, off in feed["special_days"].items()}
+        windows = tuple((pattern, start, end) for pattern, start, end in feed["windows"])
+        return cls(interval, feed["holidays"], rules, group_rule, retired, max(feed["forget"], silent), special, windows)
 
     @property
     def pace(self) -> Pace:
@@ -55,6 +63,14 @@ class Settings:
     def patience_of(self, names: list[str]) -> Ints:
         """Of each service, so many intervals without a reading make a silence; 0 for never."""
         return np.array([self._rule(name)["silence"] or 0 for name in names], np.int64)
+
+    def in_maintenance(self, names: list[str], readings: Readings) -> Bools:
+        """Which readings are in maintenance windows. names: of the readings' services, by number."""
+        return maintenance.inside(self.windows, names, readings.service, readings.at)
+
+    def resumed(self, name: str, at: int, milliseconds: int) -> int:
+        """When so much time has passed for a service since `at`, that of maintenance windows not counted."""
+        return maintenance.resumed(self.windows, name, at, milliseconds)
 
     def is_retired(self, name: str) -> bool:
         return any(pattern.fullmatch(name) for pattern in self.retired)
@@ -85,7 +101,7 @@ def readings_of(settings: Settings, names: list[str], services: list[str], at: I
     """names: of all services. services: of each reading. at, wall: epoch and local milliseconds."""
     number = {name: place for place, name in enumerate(names)}
     of = np.array([number[name] for name in services], np.int64)
-    return Readings(of, at, wall, on_holiday(wall, settings.holidays), values)
+    return Readings(of, at, wall, on_holiday(wall, settings.holidays, settings.special), values)
 
 
 def followed_through(
@@ -95,7 +111,8 @@ def followed_through(
 
     A service that was known before, and is not in `heard` afterwards, is forgotten. known: its services are needed only if they
     have readings, or are forgotten. names: of the readings' services, by number. clock: epoch milliseconds, at least that of the
-    newest reading. ranges: readings to leave out; their service was heard, so it is not silent because of them.
+    newest reading. ranges: readings to leave out, beside those in maintenance windows; their service was heard, so it is not
+    silent because of them.
     """
     changed, silent = dict[str, Service](), dict[int, tuple[int, int]]()
     heard = {name: each for name, each in known.heard.items() if not settings.is_retired(name)}
@@ -112,11 +129,12 @@ def followed_through(
     ]
     for of_piece, piece, until in _pieces(settings, heard, names, readings, clock):
         before = stored(name for name in of_piece if name in heard)
-        services, events = _judged(settings, before, of_piece, excluded.without(ranges, of_piece, piece))
+        counting = piece.only(~settings.in_maintenance(of_piece, piece))
+        services, events = _judged(settings, before, of_piece, excluded.without(ranges, of_piece, counting))
         changed |= services
         everyone = [*of_piece, *sorted(heard.keys() - set(of_piece))]
         patience = settings.patience_of(everyone)
-        heard, silences = listened(heard, everyone, piece, until, settings.interval, patience, settings.forget)
+        heard, silences = listened(heard, everyone, piece, until, settings.interval, patience, settings.forget, settings.resumed)
         silent |= {event.at: (event.silent, event.known) for event in silences}
         found += [incident_rows.of_deviation(event, settings.interval) for event in events]
         found += [incident_rows.of_silence(event) for event in silences]

@@ -5,7 +5,8 @@ A row has the plain figures (`baseline.Plain`), from the last four dates of the 
 """
 
 import datetime as dt
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from pyspark.sql import functions as F
 from jobs.transforms import baseline, calendar, normal
 from jobs.transforms.excluded import Range
 from jobs.transforms.excluded_slots import excluded
+from jobs.transforms.maintenance import Window
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,13 +54,15 @@ class Source(NamedTuple):
     """What the rows of one day type are made from.
 
     last: dates of the plain figures. normal: dates of the robust normal; both ascending. left_out: readings of these that count
-    nothing in the robust normal, as (service, or None for all; start; end), in epoch milliseconds, the end excluded.
+    nothing in the robust normal, as (service, or None for all; start; end), in epoch milliseconds, the end excluded. maintenance:
+    windows that touch these dates; readings in them do not count there either.
     """
 
     day_type: int
     last: Sequence[dt.date]
     normal: Sequence[dt.date]
     left_out: Sequence[Range] = ()
+    maintenance: Sequence[Window] = ()
 
     @property
     def dates(self) -> list[dt.date]:
@@ -100,7 +104,7 @@ def row(service: str, runs: pa.Table, source: Source, how: How) -> pa.Table:
     if not last.num_rows:
         return _SCHEMA.empty_table()
     found = baseline.plain(last, how.slots, how.spread_windows, how.grows)
-    dates, values = _counting(service, _of_dates(runs, source.normal), source.left_out, how)
+    dates, values = _counting(service, _of_dates(runs, source.normal), source, how)
     robust = normal.normal(values, how.spread_windows)
     before = normal.normal(values[:-1], how.spread_windows).level
     known = ~np.isnan(found.average)
@@ -134,21 +138,28 @@ def with_normal(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def by_day_type(runs: DataFrame, holidays: list[dt.date]) -> DataFrame:
-    """Runs (baseline.RUNS) with DayType int."""
-    return runs.withColumn("DayType", calendar.day_type(F.col("Date"), holidays))
+def by_day_type(runs: DataFrame, day_types: Mapping[dt.date, int]) -> DataFrame:
+    """Runs (baseline.RUNS) with DayType int. day_types: as of `calendar.day_type`."""
+    return runs.withColumn("DayType", calendar.day_type(F.col("Date"), day_types))
 
 
-def _counting(service: str, runs: pa.Table, left_out: Sequence[Range], how: How) -> tuple[npt.NDArray[np.int32], Floats]:
+def _counting(service: str, runs: pa.Table, source: Source, how: How) -> tuple[npt.NDArray[np.int32], Floats]:
     """The dates of the runs (days since 1970), ascending, and their values by date and slot; NaN where nothing counts. A date
     without anything that counts is left out."""
     if not runs.num_rows:
         return np.array([], np.int32), np.empty((0, how.slots))
     dates, values = normal.by_date(runs, how.slots)
-    ranges = [(_instant(start), _instant(end)) for name, start, end in left_out if name in (None, service)]
-    values[excluded(ranges, dates, how.timezone, how.interval_seconds)] = np.nan
+    values[_left_out(service, source, dates, how)] = np.nan
     some = ~np.isnan(values).all(axis=1)
     return dates[some], values[some]
+
+
+def _left_out(service: str, source: Source, dates: npt.NDArray[np.int32], how: How) -> npt.NDArray[np.bool_]:
+    """By date and slot, whether readings of the service do not count."""
+    spans = [(start, end) for name, start, end in source.left_out if name in (None, service)]
+    spans += [(start, end) for pattern, start, end in source.maintenance if re.fullmatch(pattern, service)]
+    ranges = [(_instant(start), _instant(end)) for start, end in spans]
+    return excluded(ranges, dates, how.timezone, how.interval_seconds)
 
 
 def _of_dates(runs: pa.Table, dates: Sequence[dt.date]) -> pa.Table:

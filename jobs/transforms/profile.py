@@ -1,9 +1,12 @@
 """What the gate looks at: a few figures for each (ServiceName, DayType) of a candidate, beside the baseline in force."""
 
 import datetime as dt
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -28,10 +31,17 @@ FIGURES = {
 }
 _ARROW = {"string": pa.string(), "int": pa.int32(), "boolean": pa.bool_(), "double": pa.float64()}
 NEGLIGIBLE = 0.01  # of the mean: an error below it is no ground to call another error worse
+LeftOut = tuple[str, npt.NDArray[np.bool_]]  # pattern of services; by slot, whether their readings count nothing
 
 
 def profile(
-    candidate: DataFrame, in_force: DataFrame, last_day: DataFrame, as_of: dt.date, slots: int, moved_percent: float
+    candidate: DataFrame,
+    in_force: DataFrame,
+    last_day: DataFrame,
+    as_of: dt.date,
+    slots: int,
+    moved_percent: float,
+    left_out: Sequence[LeftOut] = (),
 ) -> DataFrame:
     """One row, FIGURES, for each (ServiceName, DayType) of either packed baseline (packed.PACKED):
 
@@ -40,11 +50,11 @@ def profile(
     CoveredShare: share of the slots with a baseline, 0 to 1; null with fewer than two dates, as a new service has none yet.
     Finite: no average, spread, level, scale or growth is NaN or infinite. Lowest, Highest: of the averages and levels.
     LowestSpread: of the spreads and scales.
-    AgeDays: days from its newest date to `as_of`.
+    AgeDays: days from its newest date to `as_of`, the date after the last one that may count.
     MovedShare: share of the slots with a baseline in both whose average moved by more than `moved_percent` %.
     HoldoutLoss: by how much worse than the one in force, relative to the latter's mean absolute error, its averages predict the
       last complete day, when that day is taken out of both; `last_day` holds its readings (baseline.RUNS, with DayType). Null
-      for other day types and where there is none in force.
+      for other day types and where there is none in force. left_out: slots of that day that are not predicted.
     NormalLoss: the same of its levels; null also where either has none, as the release that made the one in force had not.
     """
     columns = [name for name in packed.COLUMNS if name not in ("ServiceName", "DayType")]
@@ -56,7 +66,7 @@ def profile(
     rows = sides[0].unionByName(sides[1], allowMissingColumns=True).unionByName(sides[2], allowMissingColumns=True)
 
     def profiled(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        return _profiled(key, table, as_of, slots, moved_percent)
+        return _profiled(key, table, as_of, slots, moved_percent, left_out)
 
     schema = ", ".join(f"{name} {kind}" for name, kind in FIGURES.items())
     return rows.groupBy("ServiceName", "DayType").applyInArrow(profiled, schema).where("Lost is not null")
@@ -106,7 +116,9 @@ class _Row:
         return found
 
 
-def _profiled(key: tuple[pa.Scalar, ...], table: pa.Table, as_of: dt.date, slots: int, moved_percent: float) -> pa.Table:
+def _profiled(
+    key: tuple[pa.Scalar, ...], table: pa.Table, as_of: dt.date, slots: int, moved_percent: float, left_out: Sequence[LeftOut]
+) -> pa.Table:
     side = np.array(table.column("_side").to_pylist())
     found = {name: table.filter(pa.array(side == name)) for name in ("new", "old", "day")}
     new, old = (_Row(found[name]) if found[name].num_rows else None for name in ("new", "old"))
@@ -120,7 +132,8 @@ def _profiled(key: tuple[pa.Scalar, ...], table: pa.Table, as_of: dt.date, slots
         if old and len(old.average) == len(new.average) == slots:
             figures["MovedShare"] = _moved_share(new, old, moved_percent)
             if found["day"].num_rows:
-                figures |= _holdout(new, old, found["day"])
+                here = [where for pattern, where in left_out if re.fullmatch(pattern, figures["ServiceName"])]
+                figures |= _holdout(new, old, found["day"], np.logical_or.reduce(here, initial=False))
     schema = pa.schema([(name, _ARROW[kind]) for name, kind in FIGURES.items()])
     return pa.Table.from_pylist([{name: figures.get(name) for name in FIGURES}], schema)
 
@@ -144,12 +157,12 @@ def _moved_share(new: _Row, old: _Row, percent: float) -> float | None:
     return float(moved[both].mean()) if both.any() else None
 
 
-def _holdout(new: _Row, old: _Row, day: pa.Table) -> dict[str, float | None]:
+def _holdout(new: _Row, old: _Row, day: pa.Table, left_out: np.ndarray) -> dict[str, float | None]:
     slot, value, dates, _ = baseline.unpacked(day)
     counts = np.bincount(slot, minlength=len(new.average))
     sums = np.bincount(slot, weights=value, minlength=len(new.average))
     date = dt.date(1970, 1, 1) + dt.timedelta(days=int(dates[0]))
-    actual = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+    actual = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=(counts > 0) & ~left_out)
     averages = [np.where(each.known, each.average_without(date, sums, counts), np.nan) for each in (new, old)]
     levels = [each.level_without(date) for each in (new, old)]
     return {

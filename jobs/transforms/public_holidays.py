@@ -1,6 +1,7 @@
-"""Public holidays by country, outside Spark."""
+"""Public holidays by country and special days, outside Spark."""
 
 import datetime as dt
+from collections.abc import Container, Mapping
 
 import holidays
 import numpy as np
@@ -10,16 +11,19 @@ DAY_MS = 86_400_000
 EPOCH = dt.date(1970, 1, 1)
 
 
-def on_holiday(wall: npt.NDArray[np.int64], calendar: str | None) -> npt.NDArray[np.bool_]:
-    """Whether the local date of each time is a public holiday.
+def on_holiday(wall: npt.NDArray[np.int64], calendar: str | None, special: Mapping[dt.date, bool]) -> npt.NDArray[np.bool_]:
+    """Whether the local date of each time counts as a public holiday.
 
     wall: milliseconds that the local clock shows, counted as if it were UTC. calendar: of the `holidays` library, a country
-    (US) or a subdivision of it (US-MN); None for no holidays.
+    (US) or a subdivision of it (US-MN); None for no holidays. special: of special days, whether they count as
+    one, whatever the calendar says.
     """
-    if calendar is None or not len(wall):
+    if not len(wall) or (calendar is None and not special):
         return np.zeros(len(wall), bool)
     days, of_time = np.unique(wall // DAY_MS, return_inverse=True)
     dates = [EPOCH + dt.timedelta(days=int(day)) for day in days]
-    country, _, subdivision = calendar.partition("-")
-    known = holidays.country_holidays(country, subdiv=subdivision or None, years=range(dates[0].year, dates[-1].year + 1))
-    return np.array([date in known for date in dates])[of_time]
+    known: Container[dt.date] = ()
+    if calendar:
+        country, _, subdivision = calendar.partition("-")
+        known = holidays.country_holidays(country, subdiv=subdivision or None, years=range(dates[0].year, dates[-1].year + 1))
+    return np.array([special.get(date, date in known) for date in dates])[of_time]

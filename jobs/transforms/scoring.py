@@ -1,6 +1,7 @@
 """Readings beside the baseline. The same function scores a batch of history and a live stream."""
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -22,7 +23,7 @@ def score(
     baseline: DataFrame,
     timezone: str,
     interval_seconds: int,
-    holidays: list[dt.date],
+    day_types: Mapping[dt.date, int],
     rule: dict[str, Any],
 ) -> DataFrame:
     """All columns of `readings` (ServiceName, Timestamp, Value and others), one row out for each in, with
@@ -31,6 +32,7 @@ def score(
 
     baseline: `columns(rule)` of a packed one, one row per (ServiceName, DayType): Last4Avg, Level and Scale by slot, Spread by
     window of slots, Growth; it is broadcast.
+    day_types: of dates that have another one than their weekday, as of `calendar.day_type`.
     rule: `normal`, and percent, spread, minimum as in `deviation.breaks_rule`. Plain: Expected and Spread are judged by; Level
     and Scale are null. Robust: Level and Scale are judged by.
     """
@@ -39,7 +41,7 @@ def score(
     wall = readings.withColumn("_wall", calendar.wall_clock(F.col("Timestamp"), timezone))
     placed = wall.select(
         *readings.columns,
-        calendar.day_type(calendar.local_date(F.col("_wall")), holidays).alias("DayType"),
+        calendar.day_type(calendar.local_date(F.col("_wall")), day_types).alias("DayType"),
         calendar.slot(F.col("_wall"), interval_seconds).alias("Slot"),
     )
     expected = baseline.select(*(F.col(name).alias(f"_{name}") for name in columns(rule)))

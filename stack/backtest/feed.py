@@ -126,8 +126,10 @@ class FeedWalk:
     def _walked(self, day: Day, last: bool) -> tuple[Score, Ints, pa.Array]:
         """(score, onset, id of the incident) of each reading of the date."""
         services = self._known(day.names)[day.service]
-        holiday = np.repeat(on_holiday(day.wall[:1], self._settings.holidays), len(day.wall))
+        holiday = np.repeat(on_holiday(day.wall[:1], self._settings.holidays, self._settings.special), len(day.wall))
         readings = Readings(services, day.at, day.wall, holiday, day.value)
+        left_out = self._settings.in_maintenance(self.names, readings)
+        readings = readings._replace(value=np.where(left_out, np.nan, readings.value))
         self._state, score = walked(self._state, readings, self._settings.pace)
         self._open, events, onsets = opening.followed(self._open, self.names, readings, score, self._rules)
         for event in events:

@@ -98,7 +98,9 @@ class Backtest:
 
 def of_capture(interval: int, holidays: str | None, incidents: Incidents) -> Settings:
     """interval: seconds. holidays: of a country or a part of it: US, US-MN."""
-    return Settings.of({"interval": interval * 1000, "holidays": holidays, **of_incidents(incidents)})
+    return Settings.of(
+        {"interval": interval * 1000, "holidays": holidays, "special_days": {}, "windows": [], **of_incidents(incidents)}
+    )
 
 
 def backtest(rows: Rows, settings: Settings, warmup: int) -> Backtest:

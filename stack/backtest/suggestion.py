@@ -94,7 +94,7 @@ def goes_by_the_score(incidents: Incidents, names: list[str]) -> Bools:
     return (low == 0.0) & (high == 1.0)
 
 
-_NO_TIME = {"interval": 0, "holidays": None}  # rules alone are asked for
+_NO_TIME = {"interval": 0, "holidays": None, "special_days": {}, "windows": []}  # rules alone are asked for
 
 
 def suggestion(load: Load, incidents: Incidents, names: list[str], reported: Sequence[Reported]) -> tuple[Incidents, list[str]]:

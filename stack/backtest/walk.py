@@ -11,7 +11,9 @@ from stack.backtest.rows import Rows
 
 def scored(rows: Rows, settings: Settings) -> tuple[Readings, Score]:
     """(the readings of a capture, the detector's score of each), in the file's order."""
-    readings = Readings(rows.services, rows.instants, rows.wall, on_holiday(rows.wall, settings.holidays), rows.values)
+    readings = Readings(
+        rows.services, rows.instants, rows.wall, on_holiday(rows.wall, settings.holidays, settings.special), rows.values
+    )
     _, score = walked(new_state(len(rows.names), settings.pace), readings, settings.pace)
     return readings, score
 

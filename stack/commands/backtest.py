@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -105,7 +105,7 @@ def backtest_command(
     with failures_reported():
         warm, wanted = options.span(warmup, "--warmup"), options.per_week(suggest) if suggest else None
         must = {"--time-column": time_column, "--value-column": value_column, "--interval": interval, "--timezone": timezone}
-        may = {"--service-column": service_column, "--holidays": holidays}
+        may: dict[str, Any] = {"--service-column": service_column, "--holidays": holidays}
         may |= {"--labels": labels, "--report": report, "--explain": explain}
         if feed:
             options.refused({"INPUT.csv": file, **must, **may}, "goes with a CSV file, not with --feed", "leave it out")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from contracts import avro
+from contracts.calendar_entries import load_calendar
 from contracts.declarations import SCHEMAS, DeclarationError
 from contracts.declared_topics import declared_topics
 from contracts.feeds import load_feeds
@@ -16,7 +17,8 @@ def check() -> None:
     with failures_reported():
         if found := mistakes():
             raise DeclarationError("\n".join(found))
-        console.print(f"{len(load_feeds())} feeds, {len(load_queries())} queries, {len(_contracts())} contracts: no mistake.")
+        declared = f"{len(load_feeds())} feeds, {len(load_calendar())} of the calendar, {len(load_queries())} queries"
+        console.print(f"{declared}, {len(_contracts())} contracts: no mistake.")
 
 
 def mistakes() -> list[str]:

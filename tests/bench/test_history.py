@@ -62,7 +62,7 @@ def test_a_change_of_clocks_is_refused(fleet):
 
 
 def test_the_sql_says_what_the_definition_says_and_one_wrong_cell_is_found(fleet, tmp_path):
-    dates = fleet.feed.baseline_dates(AS_OF)
+    dates = fleet.feed.calendar.baseline_dates(AS_OF)
     duckdb.connect().execute(history.script(fleet, dates, tmp_path))
     first = history.LAST - dt.timedelta(days=fleet.days - 1)
     held = {day_type: [day for day in days if day >= first] for day_type, days in dates.items()}

@@ -90,20 +90,20 @@ def test_interval_must_divide_the_day():
 def test_a_public_holiday_is_a_sunday():
     us = feed(holidays={"country": "US"})
     thanksgiving, friday = dt.date(2026, 11, 26), dt.date(2026, 11, 27)
-    assert (us.day_type(thanksgiving), us.day_type(friday)) == (7, 5)
-    assert feed().day_type(thanksgiving) == 4
+    assert (us.calendar.day_type(thanksgiving), us.calendar.day_type(friday)) == (7, 5)
+    assert feed().calendar.day_type(thanksgiving) == 4
 
 
 def test_baseline_dates_are_the_last_four_of_each_day_type():
     us = feed(holidays={"country": "US"})
-    by_type = us.baseline_dates(dt.date(2026, 12, 1))  # a Tuesday; Thanksgiving was Thursday the 26th
+    by_type = us.calendar.baseline_dates(dt.date(2026, 12, 1))  # a Tuesday; Thanksgiving was Thursday the 26th
     assert {day_type: len(found) for day_type, found in by_type.items()} == dict.fromkeys(range(1, 8), 4)
     assert by_type[4] == [dt.date(2026, 10, 29), dt.date(2026, 11, 5), dt.date(2026, 11, 12), dt.date(2026, 11, 19)]
     # Veterans Day (Wednesday the 11th) and Thanksgiving count among the Sundays, the two oldest of which they push out.
     assert by_type[7] == [dt.date(2026, 11, 15), dt.date(2026, 11, 22), dt.date(2026, 11, 26), dt.date(2026, 11, 29)]
     assert by_type[3] == [dt.date(2026, 10, 28), dt.date(2026, 11, 4), dt.date(2026, 11, 18), dt.date(2026, 11, 25)]
     assert max(date for dates in by_type.values() for date in dates) == dt.date(2026, 11, 30)
-    assert all(us.day_type(date) == day_type for day_type, dates in by_type.items() for date in dates)
+    assert all(us.calendar.day_type(date) == day_type for day_type, dates in by_type.items() for date in dates)
 
 
 def test_the_same_holiday_of_the_year_before_is_the_one_of_its_name():

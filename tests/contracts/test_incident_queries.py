@@ -1,9 +1,11 @@
 """The query that follows from the feeds: one for all, which reads each feed as its stream does and writes its incidents."""
 
+import datetime as dt
 import shutil
 
 import pytest
 
+from contracts.calendar_entries import Entry
 from contracts.declarations import DeclarationError
 from contracts.declared_topics import declared_topics
 from contracts.feeds import FEEDS, Feed, load_feeds
@@ -41,6 +43,18 @@ def test_the_query_knows_each_feeds_clock_holidays_and_rules():
     rules = {"score": 2.0, "overrides": [{"services": "batch", "rule": {"persistence": "2 of 3"}}], "silence": 5}
     rules |= {"retired": ["old-.*"], "forget_days": 30}
     declared = feed(timezone="America/Chicago", holidays={"country": "US", "subdivision": "MN"}, incidents=rules)
+    entries = [
+        Entry(name="sale", description="sale", feeds=["web-calls"], dates=[dt.date(2026, 11, 27)], like="sunday"),
+        Entry(
+            name="move",
+            description="move",
+            feeds=["web-calls"],
+            dates=[dt.date(2026, 10, 1)],
+            times={"begin": "13:00", "end": "13:40"},
+            services="shop-.*",
+        ),
+    ]
+    declared = declared.with_entries(entries)
     assert declared_query([declared])["parameters"]["feeds"] == {
         "web_calls": {
             "service": "KeyOfRecord",
@@ -48,6 +62,8 @@ def test_the_query_knows_each_feeds_clock_holidays_and_rules():
             "interval": 10_000,
             "timezone": "America/Chicago",
             "holidays": "US-MN",
+            "special_days": {"2026-11-27": True},
+            "windows": [["shop-.*", 1790877600000, 1790880000000]],
             "rules": [
                 {"services": each, "score": 2.0, "percent": None, "spread": None, "minimum": None, "silence": 5, **persistence}
                 for each, persistence in (("batch", {"needed": 2, "within": 3}), (".*", {"needed": 1, "within": 1}))

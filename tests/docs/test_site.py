@@ -6,6 +6,7 @@ import sys
 import pytest
 import typer
 
+from contracts.calendar_entries import Entry, Times
 from contracts.feeds import Feed
 from contracts.queries import Query
 from stack.commands.cli import app
@@ -34,7 +35,7 @@ def test_every_page_is_on_the_site(site):
     assert found == pages | reports | beside | generated | {"404.html"}
 
 
-@pytest.mark.parametrize("model", [Feed, Query])
+@pytest.mark.parametrize("model", [Feed, Entry, Times, Query])
 def test_the_reference_names_every_field_of_a_declaration(site, model):
     page = (site / "reference/declarations.html").read_text()
     assert not [name for name in model.model_fields if f"<td><code>{name}</code></td>" not in page]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contracts.calendar_entries import Entry
 from contracts.exclusions import Excluded
 from jobs import build_baseline
 from jobs.backends import tables
@@ -104,3 +105,28 @@ def test_what_is_not_normal_changes_the_inputs_of_the_day_types_whose_dates_it_t
     assert source.left_out == [("I-94", 1794312000000, 1794315600000)]
     assert (len(source.last), len(source.normal)) == (4, 12)
     assert (source.normal[-4:], source.normal[0]) == (source.last, dt.date(2026, 9, 8))
+
+
+def test_a_special_day_or_a_window_changes_the_inputs_of_the_day_types_whose_dates_it_touches():
+    tuesday = dt.date(2026, 11, 10)
+    files = {(AS_OF - dt.timedelta(days=back)).isoformat(): str(back) for back in range(1, 130)}
+
+    def changed(**fields) -> list[int]:
+        declared = Entry(**{"name": "move", "description": "move", "feeds": [FEED.name], "dates": [tuesday]} | fields)
+        before, after = (
+            build_baseline.inputs(feed, build_baseline.sources(feed, AS_OF, [], {}), files)
+            for feed in (FEED, FEED.with_entries([declared]))
+        )
+        return [int(day_type) for day_type, digest in after.items() if digest != before[day_type]]
+
+    night = {"begin": "02:00", "end": "04:00"}
+    assert changed(times=night) == [2]
+    assert changed(times=night, dates=[dt.date(2025, 11, 10)]) == []
+    assert changed(times=night, feeds=["service-use"]) == []
+    assert changed(times=night, dates=[{"first": tuesday, "last": dt.date(2026, 11, 12)}]) == [
+        2,
+        4,
+        7,
+    ]  # Veterans Day is a holiday
+    assert changed() == changed(like="sunday") == [2]
+    assert changed(dates=[dt.date(2026, 11, 26)], like="weekday") == [7], "a Sunday less, and no Thursday more"

@@ -5,6 +5,7 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
+from contracts.calendar_entries import Entry
 from contracts.exclusions import Statement
 from contracts.incident_queries import settings_of
 from jobs import find_incidents
@@ -150,3 +151,36 @@ def test_what_excludes_no_other_reading_walks_nothing_again(lakes, night):
     assert night(platform, "n2") == []
     say(platform, 5, "exclude", ("a", 640, 740))  # goes on into the next date, which alone is touched
     assert night(platform, "n3") == [date_of(720)]
+
+
+@pytest.fixture
+def declare(monkeypatch):
+    """declare(windows, ...): the feed of the jobs has these, each as (pattern, first half hour, end) within one date."""
+
+    def declared(*windows) -> None:
+        entries = []
+        for number, (pattern, first, end) in enumerate(windows):
+            begin, until = (f"{each % 48 // 2:02}:{each % 2 * 30:02}" for each in (first, end))
+            times = {"begin": begin, "end": until}
+            day = (MONDAY + first * STEP).date()
+            name = f"w{number}"
+            entries.append(Entry(name=name, description=name, feeds=[FEED.name], dates=[day], times=times, services=pattern))
+        monkeypatch.setattr("jobs.backends.settings.load_feed", lambda name: FEED.with_entries(entries))
+
+    return declared
+
+
+@pytest.mark.full
+def test_a_maintenance_window_walks_again_from_its_date_as_an_exclusion_does(lakes, night, declare):
+    windowed, excluded = lakes
+    night(windowed, "n1")
+    never = contents(windowed)
+    declare(("a.*", *SURGE[1:]), ("nobody", 100, 110))
+    assert night(windowed, "n2")[0] == date_of(100), "its own date is walked again, as it is not known whose readings it has"
+    say(excluded, 1, "exclude", SURGE)
+    declare()
+    night(excluded, "n1")
+    assert [each["Id"] for each in contents(windowed)[0]] == [each["Id"] for each in contents(excluded)[0]]
+    assert contents(windowed)[0] == contents(excluded)[0] != never[0]
+    assert night(windowed, "n3")[0] == date_of(100)
+    assert contents(windowed) == never

@@ -44,7 +44,7 @@ def history(until: dt.date) -> dict[dt.date, np.ndarray]:
 
 def night(days: dict[dt.date, np.ndarray], as_of: dt.date) -> dict:
     """The row of the baseline, as of that date, for its day type."""
-    source = build_baseline.sources(FEED, as_of, [], {})[FEED.day_type(as_of)]
+    source = build_baseline.sources(FEED, as_of, [], {})[FEED.calendar.day_type(as_of)]
     here = {date: days[date] for date in source.dates}
     slots, count = np.arange(FEED.slots, dtype=np.int32).tobytes(), len(here)
     runs = pa.table(
@@ -65,8 +65,8 @@ def flagged(spark, row: dict, date: dt.date, values: np.ndarray, rule: Rule) -> 
     at = [(midnight + dt.timedelta(minutes=30 * slot)).astimezone(dt.UTC) for slot in range(FEED.slots)]  # by the clock
     readings = spark.createDataFrame([("calls", when, int(value)) for when, value in zip(at, values, strict=True)], READINGS)
     baseline = spark.createDataFrame([tuple(row[name] for name in packed.COLUMNS)], packed.PACKED)
-    holidays = FEED.holiday_dates(dt.date(2026, 1, 1), dt.date(2026, 12, 31))
-    rows = score(readings, baseline, FEED.timezone, FEED.interval_seconds, holidays, rule.model_dump()).collect()
+    day_types = FEED.calendar.other_day_types(dt.date(2026, 1, 1), dt.date(2026, 12, 31))
+    rows = score(readings, baseline, FEED.timezone, FEED.interval_seconds, day_types, rule.model_dump()).collect()
     return [found.Anomalous for found in sorted(rows, key=lambda each: each.Timestamp)]
 
 

@@ -1,5 +1,7 @@
 """Declarations that change under a running process: what is new is taken up, what is wrong changes nothing."""
 
+import datetime as dt
+
 import pytest
 
 from contracts.declarations import DeclarationError
@@ -23,6 +25,19 @@ def test_a_file_that_comes_changes_or_goes_is_seen(feeds, feed):
     assert feeds.look() == {feed.name: feed, "other": changed}
     (feeds.folder / f"{feed.name}.yaml").unlink()
     assert feeds.look() == {"other": changed}
+
+
+def test_the_calendar_beside_it_is_seen(feeds, feed):
+    calendar = feeds.folder.parent / "calendar"
+    calendar.mkdir()
+    text = f"name: sale\ndescription: sale\nfeeds: [{feed.name}]\ndates: [2026-11-27]\n"
+    (calendar / "sale.yaml").write_text(text + "like: sunday\n")
+    assert feeds.look()[feed.name].calendar.day_type(dt.date(2026, 11, 27)) == 7
+    (calendar / "sale.yaml").write_text(text + "like: friday\n")
+    assert feeds.look()[feed.name].calendar.day_type(dt.date(2026, 11, 27)) == 7
+    assert feeds.mistakes == ["sale.yaml: like: Input should be 'sunday', 'weekday' or 'itself'"]
+    (calendar / "sale.yaml").unlink()
+    assert feeds.look() == {feed.name: feed}
 
 
 def test_files_that_do_not_change_are_read_once(feeds, feed, monkeypatch):

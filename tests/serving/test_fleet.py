@@ -8,7 +8,8 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.feeds import Feed, Gate, Rule
+from contracts.feeds import Feed, Rule
+from contracts.gate import Gate
 from contracts.incidents import Incidents
 from contracts.public_holidays import Holidays
 from serving.app import create_app

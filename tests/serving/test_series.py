@@ -5,6 +5,7 @@ import datetime as dt
 import numpy as np
 import pytest
 
+from contracts.calendar_entries import Entry
 from contracts.feeds import Feed, Rule
 from contracts.public_holidays import Holidays
 from serving.band import band
@@ -69,6 +70,17 @@ def test_a_holiday_is_a_sunday():
     feed = a_feed(timezone="America/New_York", interval_seconds=3600, holidays=Holidays(country="US"))
     thanksgiving = dt.datetime(2026, 11, 26, 17, tzinfo=UTC)
     assert found(feed, by_slot(feed), thanksgiving, 1) == {thanksgiving: 70_012.0}
+
+
+@pytest.mark.parametrize(
+    ("like", "expected"), [("sunday", [70_012.0]), ("weekday", [50_012.0]), ("itself", [12.0]), (None, [70_012.0])]
+)
+def test_a_special_day_is_expected_to_be_what_it_is_like(like, expected):
+    """Of the last, nothing is declared, and the baseline in force takes it for a Sunday. Day type 0 has none."""
+    sale, noon = dt.date(2026, 11, 27), dt.datetime(2026, 11, 27, 17, tzinfo=UTC)
+    entry = Entry(name="sale", description="sale", feeds=["f"], dates=[sale], like=like)
+    feed = a_feed(timezone="America/New_York", interval_seconds=3600).with_entries([entry]).with_found({sale: "sunday"})
+    assert list(found(feed, by_slot(feed), noon, 1).values()) == expected
 
 
 @pytest.mark.parametrize(

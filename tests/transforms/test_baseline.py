@@ -32,7 +32,7 @@ def built(spark, readings, holidays=(), grows=False):
     rows = [(*reading, 0, 0, None) for reading in readings]
     placed = history_rows.placed(spark.createDataFrame(rows, READING), "America/Chicago", HOUR)
     runs = placed.select("ServiceName", "Date", "Slot", "Value").mapInArrow(baseline.to_runs, baseline.RUNS)
-    of_types = packed.by_day_type(runs, list(holidays)).toArrow()
+    of_types = packed.by_day_type(runs, dict.fromkeys(holidays, 7)).toArrow()
     how, found = How(CHICAGO, HOUR, SLOTS // WINDOW, grows), {}
     for key in {(each["ServiceName"], each["DayType"]) for each in of_types.to_pylist()}:
         here = of_types.filter((pc.field("ServiceName") == key[0]) & (pc.field("DayType") == key[1]))

@@ -14,11 +14,11 @@ INSTANTS = st.datetimes(dt.datetime(1960, 1, 1), dt.datetime(2037, 12, 31), time
 ZONES = ["UTC", "America/New_York", "Europe/Paris", "Asia/Kolkata", "Australia/Lord_Howe", "America/St_Johns"]
 
 
-def placed(spark, instants, timezone, interval_seconds, holidays=()):
+def placed(spark, instants, timezone, interval_seconds, others=None):
     rows = spark.createDataFrame([(each,) for each in instants], "at timestamp")
     wall = calendar.wall_clock(F.col("at"), timezone)
     date = calendar.local_date(wall)
-    found = rows.select(date, calendar.slot(wall, interval_seconds), calendar.day_type(date, list(holidays))).collect()
+    found = rows.select(date, calendar.slot(wall, interval_seconds), calendar.day_type(date, others or {})).collect()
     return [tuple(row) for row in found]
 
 
@@ -55,7 +55,8 @@ def test_midnight_belongs_to_the_new_local_day(spark):
     assert found == [(dt.date(2026, 11, 20), 8639, 5), (dt.date(2026, 11, 21), 0, 6)]
 
 
-def test_a_holiday_is_a_sunday(spark):
-    noon = dt.datetime(2026, 11, 26, 17, tzinfo=dt.UTC)
-    assert placed(spark, [noon], "America/New_York", 3600, holidays=[dt.date(2026, 11, 26)])[0][2] == 7
-    assert placed(spark, [noon], "America/New_York", 3600)[0][2] == 4
+def test_a_date_has_the_day_type_that_is_declared_else_that_of_its_weekday(spark):
+    noons = [dt.datetime(2026, 11, day, 17, tzinfo=dt.UTC) for day in (26, 27, 28, 29)]
+    others = {dt.date(2026, 11, 26): 7, dt.date(2026, 11, 27): 0, dt.date(2026, 11, 29): 7}
+    assert [row[2] for row in placed(spark, noons, "America/New_York", 3600, others)] == [7, 0, 6, 7]
+    assert [row[2] for row in placed(spark, noons, "America/New_York", 3600)] == [4, 5, 6, 7]

@@ -119,3 +119,55 @@ def test_events_do_not_depend_on_how_the_readings_are_cut(pieces):
     assert {name: each.open for name, each in known.services.items()} == {
         name: each.open for name, each in whole.services.items()
     }
+
+
+def in_windows(*windows: tuple[str, int, int]) -> Settings:
+    """windows: pattern, number of the first half hour, and of the first one after it."""
+    return replace(
+        settings(), windows=tuple((pattern, *(MONDAY + each * HALF_HOUR for each in span)) for pattern, *span in windows)
+    )
+
+
+def test_what_lies_in_a_maintenance_window_is_no_incident_and_teaches_nothing():
+    """As if its readings had never come; a service is not silent because of it."""
+    rows = half_hours()
+    kept = [row for row in rows if not (row[0] == "a" and 695 <= row[1] < 710)]
+    _, wanted = followed(replace(settings(), rules=settings(silence=None).rules), Known(), kept, MANY - 1)
+    _, found = followed(in_windows(("a", 695, 710)), Known(), rows, MANY - 1)
+    assert [row for row in found if row["Kind"] == "deviation"] == [row for row in wanted if row["Kind"] == "deviation"]
+    assert ("deviation", "a", "opened", 700) in brief(followed(settings(), Known(), rows, MANY - 1)[1])
+    assert ("deviation", "a", "opened", 700) not in brief(found)
+    assert ("deviation", "b", "opened", 650) in brief(followed(in_windows((".*", 660, 662)), Known(), rows, MANY - 1)[1])
+
+
+def test_the_time_of_a_maintenance_window_does_not_count_for_a_silence():
+    """The service stops within the window, and comes again after it, or it does not."""
+    comes, stays = steady("a", *range(30)) + steady("b", *range(60)), steady("b", *range(60))
+    again = comes + steady("a", *range(51, 60))
+    assert brief(followed(settings(), Known(), by_time(again), 59)[1])[0] == ("silence", "a", "opened", 29 + SILENCE + 1)
+    window = in_windows(("a", 28, 50))
+    assert followed(window, Known(), by_time(again), 59)[1] == []
+    # Half an hour passes before the window begins where it starts at 30, so four of the five that make a silence come after it.
+    later = followed(in_windows(("a", 30, 50)), Known(), by_time(comes), 59)[1]
+    assert brief(later) == [("silence", "a", "opened", 50 + SILENCE)]
+    assert brief(followed(in_windows(("b", 28, 50)), Known(), by_time(comes), 59)[1]) == [
+        ("silence", "a", "opened", 29 + SILENCE + 1)
+    ]
+    assert followed(window, Known(), stays, 59)[1] == []
+
+
+def test_a_special_day_is_a_holiday_to_the_detector_if_it_is_declared_to_be_like_a_sunday():
+    tuesday = MONDAY + DAY * HALF_HOUR
+    at = np.array([MONDAY, tuesday], np.int64)
+    for special, holidays, expected in [
+        ({}, None, [False, False]),
+        ({"2025-06-03": True}, None, [False, True]),
+        ({"2025-06-03": False}, None, [False, False]),
+        ({"2025-06-02": True}, "FR", [True, False]),
+    ]:
+        of = Settings.of(settings_of(FEED) | {"special_days": special, "holidays": holidays})
+        assert readings_of(of, ["a"], ["a", "a"], at, at, np.ones(2)).holiday.tolist() == expected
+    christmas = np.array([1_766_620_800_000])  # 25 December 2025
+    for special, expected in [({}, True), ({"2025-12-25": False}, False)]:
+        of = Settings.of(settings_of(FEED) | {"special_days": special, "holidays": "US"})
+        assert readings_of(of, ["a"], ["a"], christmas, christmas, np.ones(1)).holiday.tolist() == [expected]

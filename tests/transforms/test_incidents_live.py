@@ -22,12 +22,12 @@ MONDAY = 1_748_822_400_000  # 2 June 2025
 PAIR = {"services": 2, "within": 2}  # what is a group, in intervals
 
 
-def of_feed(group: dict | None = None, retired: tuple[str, ...] = (), **changed) -> dict:
+def of_feed(group: dict | None = None, retired: tuple[str, ...] = (), windows: tuple = (), **changed) -> dict:
     """What the stream needs to know of a feed of half hours."""
     feed = load_feed("service-use").model_copy(update={"interval_seconds": 1800, "timezone": "UTC", "holidays": None})
     [found] = declared_query([feed])["parameters"]["feeds"].values()
     rules = [each | {"silence": SILENCE} | changed for each in found["rules"]]
-    return found | {"rules": rules, "group": group, "retired": retired}
+    return found | {"rules": rules, "group": group, "retired": retired, "windows": windows}
 
 
 def came(rows: list[Row], offset: int = 0) -> pd.DataFrame:
@@ -175,3 +175,30 @@ def test_the_rule_is_the_feeds(off):
     rows, stream = half_hours(), Stream(silence=None, **off)
     stream.batch(*rows)
     assert bool(stream.events) == ("percent" in off)
+
+
+@pytest.mark.parametrize("batches", [1, 25])
+def test_a_maintenance_window_has_no_incidents_however_its_readings_come(batches):
+    """The surge of a lies in the window, the outage of b does not; a's window does not concern b."""
+    rows = half_hours()
+    window = ("a", MONDAY + 695 * HALF_HOUR, MONDAY + 710 * HALF_HOUR)
+    stream = Stream(windows=(window,))
+    cuts = sorted(chance(f"window {batches}").sample(range(590, 760), batches - 1))
+    for first, end in zip([0, *cuts], [*cuts, MANY], strict=True):
+        stream.batch(*[each for each in rows if first <= each[1] < end])
+    kept = [row for row in rows if not (row[0] == "a" and 695 <= row[1] < 710)]
+    wanted = [each for each in events_of(kept, MONDAY) if each["Kind"] == "deviation"]
+    assert [each for each in stream.events if each["Kind"] == "deviation"] == wanted
+    assert {each["ServiceName"] for each in stream.events if each["Kind"] == "silence"} == {"b"}
+
+
+def test_a_feed_that_falls_silent_in_a_window_is_silent_when_the_window_is_over():
+    """By the clock of the machine: no reading comes. The window takes 20 half hours from the one after the last reading on."""
+    stream = Stream(windows=((".*", MONDAY + 101 * HALF_HOUR, MONDAY + 121 * HALF_HOUR),))
+    stream.clock(100)
+    stream.batch(*[("a", number, 10.0) for number in range(101)])
+    stream.clock(101 + SILENCE)
+    stream.clock(119 + SILENCE)
+    assert stream.events == []
+    stream.clock(121 + SILENCE)
+    assert [(each["Kind"], each["State"]) for each in stream.events] == [("silence", "opened")]

@@ -37,8 +37,8 @@ def runs(days):
     )
 
 
-def row(days, last=None, dates=None, left_out=()):
-    source = Source(1, last or sorted(days)[-4:], dates or sorted(days)[-normal.DATES :], left_out)
+def row(days, last=None, dates=None, left_out=(), maintenance=()):
+    source = Source(1, last or sorted(days)[-4:], dates or sorted(days)[-normal.DATES :], left_out, maintenance)
     found = packed.row("www", runs(days), source, HOW).to_pylist()
     return found[0] if found else None
 
@@ -87,6 +87,8 @@ def test_readings_that_are_not_normal_count_nothing_in_the_normal_and_as_before_
     assert found["Last4Avg"] == row(days)["Last4Avg"]
     assert row(days, left_out=[(None, *left_out[0][1:])]) == found  # of all services
     assert row(days, left_out=[("login", *left_out[0][1:])]) == row(days)  # of another
+    assert row(days, maintenance=[("w+", *left_out[0][1:])]) == found  # of all whose name matches
+    assert row(days, maintenance=[("w", *left_out[0][1:])]) == row(days)
 
 
 def test_a_date_that_counts_nothing_is_none_of_the_normals_dates():

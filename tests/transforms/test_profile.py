@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 
+import numpy as np
 import pytest
 
 from jobs.transforms import baseline
@@ -30,11 +31,11 @@ def packed(
     return service, day_type, list(averages), samples, list(spread), growth, list(dates), *robust, list(dates)
 
 
-def profiled(spark, candidate, in_force=(), readings=()):
+def profiled(spark, candidate, in_force=(), readings=(), left_out=()):
     new, old = (spark.createDataFrame(list(rows), packed_rows.PACKED) for rows in (candidate, in_force))
     runs = spark.createDataFrame(list(readings), READINGS).mapInArrow(baseline.to_runs, baseline.RUNS)
-    last_day = packed_rows.by_day_type(runs, [])
-    rows = profile(new, old, last_day, AS_OF, 4, 50.0).collect()
+    last_day = packed_rows.by_day_type(runs, {})
+    rows = profile(new, old, last_day, AS_OF, 4, 50.0, left_out).collect()
     return {(row.ServiceName, row.DayType): row.asDict() for row in rows}
 
 
@@ -118,3 +119,15 @@ def test_holdout_says_nothing_where_nothing_can_be_compared(spark):
 def test_a_perfect_prediction_is_no_ground_to_call_a_good_one_bad(spark):
     candidate = [packed(averages=(100.5,) * 4)]
     assert profiled(spark, candidate, [packed()], by_slot(100, 100, 100, 100))["www", 1]["HoldoutLoss"] == pytest.approx(0.5)
+
+
+def test_what_lies_in_a_maintenance_window_is_not_predicted(spark):
+    """Two slots were an outage, of this service or of another; the readings still leave the averages that they are in."""
+    day = by_slot(0, 0, 110, 110)
+    candidate = [packed(averages=(93.0, 93.0, 120.0, 120.0), dates=MONDAYS[1:])]  # without the day: 124, 124, 370 / 3, 370 / 3
+    outage = np.array([True, True, False, False])
+    found = profiled(spark, candidate, [packed()], day, [("w.*", outage)])["www", 1]
+    assert found["HoldoutLoss"] == pytest.approx(1 / 3)
+    assert found["NormalLoss"] == pytest.approx(0.5)
+    other = profiled(spark, candidate, [packed()], day, [("login", outage)])["www", 1]
+    assert other["HoldoutLoss"] == pytest.approx((124 * 2 + 40 / 3 * 2) / 220 - 1)

@@ -36,7 +36,7 @@ def readings():
 
 
 def scored(spark, rows, **rule):
-    return score(rows, baseline(spark), "America/New_York", 3600, [HOLIDAY], RULE | rule)
+    return score(rows, baseline(spark), "America/New_York", 3600, {HOLIDAY: 7}, RULE | rule)
 
 
 def test_each_reading_meets_its_own_slot(spark):

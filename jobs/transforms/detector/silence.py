@@ -4,6 +4,7 @@ The clock is the start of the feed's newest reading. While none comes at all, th
 follows from the readings, not from the moment at which a batch looks: a night and a stream come to the same events.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -13,6 +14,7 @@ from jobs.transforms.detector.incidents import incident_id
 from jobs.transforms.detector.moments import Ints
 from jobs.transforms.detector.walk import Readings
 
+Passed = Callable[[str, int, int], int]  # (service, epoch ms, ms that have to pass since then and count) -> epoch ms
 KNOWN = 12  # readings from which a service is expected to go on: a new one is not
 
 
@@ -44,14 +46,27 @@ class Silence(NamedTuple):
         return incident_id(self.service, self.onset)
 
 
+def any_time(name: str, at: int, milliseconds: int) -> int:
+    """When so many milliseconds have passed for a service, each of which counts."""
+    return at + milliseconds
+
+
 def listened(
-    heard: dict[str, Heard], names: list[str], readings: Readings, clock: int, interval: int, patience: Ints, age: int
+    heard: dict[str, Heard],
+    names: list[str],
+    readings: Readings,
+    clock: int,
+    interval: int,
+    patience: Ints,
+    age: int,
+    resumed: Passed = any_time,
 ) -> tuple[dict[str, Heard], list[Silence]]:
     """(the newest reading of each service, what is to be emitted by time).
 
     heard: what this returned before. names: of the services, by number. clock: epoch milliseconds, at least that of the newest
     reading. interval: milliseconds. patience: of each service, so many intervals without a reading make a silence; 0 for never.
-    age: so many milliseconds after its last reading a service is forgotten; longer than any patience.
+    age: so many milliseconds after its last reading a service is forgotten; longer than any patience. resumed: when patience
+    ends.
     """
     limits = {name: int(limit) for name, limit in zip(names, patience.tolist(), strict=True)}
     changes = [(-1, sum(each.silent for each in heard.values()), sum(_can_be_silent(*each, limits) for each in heard.items()))]
@@ -64,8 +79,10 @@ def listened(
     def noticed(name: str, now: int) -> None:
         """The service's silence as it is at `now`, if it is one."""
         last, limit = heard[name], limits.get(name, 0)
-        clear = last.at + (limit + 1) * interval
-        if _can_be_silent(name, last, limits) and not last.silent and now >= clear:
+        if not _can_be_silent(name, last, limits) or last.silent:
+            return
+        clear = resumed(name, last.at, (limit + 1) * interval)
+        if now >= clear:
             heard[name] = replace(last, silent=True)
             noted("opened", clear, name, last)
 

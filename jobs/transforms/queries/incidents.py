@@ -155,7 +155,7 @@ class _Incidents(StatefulProcessor):
             self._handle.deleteTimer(timer)
         names = list(heard)
         waiting = [
-            heard[name].at + (limit + 1) * settings.interval
+            settings.resumed(name, heard[name].at, (limit + 1) * settings.interval)
             for name, limit in zip(names, settings.patience_of(names).tolist(), strict=True)
             if limit and not heard[name].silent and heard[name].readings >= silence.KNOWN
         ]

@@ -1,11 +1,13 @@
 """The baseline that scoring holds: the planned version, whole or the day types around today."""
 
+import datetime as dt
 from unittest.mock import MagicMock
 
 import deltalake
 import pyarrow as pa
 import pytest
 
+from contracts.calendar_entries import Entry
 from contracts.feeds import Rule, load_feed
 from jobs.backends import tables
 from jobs.formats.wire import Writers
@@ -38,9 +40,9 @@ def held(spark, lake_platform):
 
 @pytest.fixture
 def promoted(lake_platform):
-    """promoted(growth): another version of the baseline of two services."""
+    """promoted(growth, note): another version of the baseline of two services."""
 
-    def write(growth: float) -> None:
+    def write(growth: float, note: dict | None = None) -> None:
         rows = [
             {"ServiceName": name, "DayType": day, "Last4Avg": [1.5, None], "Samples": [4, 0], "Spread": [0.5], "Growth": growth}
             for name in ("checkout", "søk")
@@ -53,6 +55,7 @@ def promoted(lake_platform):
             mode="overwrite",
             partition_by=["DayType"],
             configuration=tables.CONFIGURATION,
+            commit_properties=tables.noted(note or {}),
         )
 
     return write
@@ -121,6 +124,27 @@ def test_a_change_of_the_baseline_is_another_plan_and_upkeep_of_its_table_is_non
     second = plan_after(kept_up)
     assert second.baseline_version == second.table_version == table.version() + 1
     assert queries.plan_with_first_baseline(first) is None, "others are taken up by a handover"
+
+
+def test_a_query_takes_a_special_day_for_what_its_baseline_does(lake_platform, promoted, monkeypatch):
+    """Of which nothing is declared: without a baseline that knows better, it is what its weekday is."""
+    today = dt.datetime.now(FEED.zone).date()
+    days = [today + dt.timedelta(days=day) for day in range(1, 4)]
+    entry = Entry(name="sale", description="sale", feeds=[FEED.name], dates=days)
+    feed = FEED.with_entries([entry]).model_copy(update={"holidays": None})
+    queries = score_query.Queries(MagicMock(), lake_platform, feed, MagicMock(renewed=lambda writers: writers))
+    seen = []
+    monkeypatch.setattr(score_query.scoring, "score", lambda *of: seen.append(of[4]) or MagicMock())
+    monkeypatch.setattr(score_query.feed_records, "decode", MagicMock())
+    monkeypatch.setattr(score_query.feed_records, "route", MagicMock())
+    plan = score_query.Plan(-1, frozenset(), Writers("service-use-value", ()), (), table_version=-1)
+    promoted(1.0, {"candidate_version": 0, "special_days": {str(days[0]): "itself", str(days[1]): "sunday"}})
+    for each in (plan, after := queries.plan_after(plan)):
+        score_query.outputs(MagicMock(), MagicMock(), feed, each)
+    assert seen == [{day: day.isoweekday() for day in days}, {days[0]: 0, days[1]: 7, days[2]: days[2].isoweekday()}]
+    yesterday = today - dt.timedelta(days=1)
+    assert after.day_types == {yesterday.isoweekday(), today.isoweekday(), 0}
+    assert queries.plan_after(after) == after, "also if the baseline has not changed since"
 
 
 def test_a_lake_that_cannot_be_read_ends_no_scoring_without_a_baseline(lake_platform, promoted, monkeypatch):

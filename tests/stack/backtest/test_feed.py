@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
+from contracts.calendar_entries import Entry
 from contracts.incident_queries import of_incidents, settings_of
 from contracts.incidents import Incidents
 from jobs.find_incidents import walked
@@ -47,22 +48,22 @@ def lake(tmp_path_factory) -> Path:
 
 
 def walk(
-    lake: Path, path: Path, first=None, last=None, warmup=7, incidents: Incidents = FEED.incidents, per_week=None
+    lake: Path, path: Path, first=None, last=None, warmup=7, incidents: Incidents = FEED.incidents, per_week=None, feed=FEED
 ) -> FeedWalk:
-    found = History(str(lake), FEED)
-    settings = Settings.of(settings_of(FEED) | of_incidents(incidents))
+    found = History(str(lake), feed)
+    settings = Settings.of(settings_of(feed) | of_incidents(incidents))
     made = FeedWalk(found, span_of(found, first, last, warmup), incidents, settings, per_week)
     made.write(path, lambda *_: None)
     return made
 
 
-def night(lake: Path) -> list[dict]:
+def night(lake: Path, feed=FEED) -> list[dict]:
     """The events that the night finds in all of the history."""
     known, events = Known(), []
     table = History(str(lake), FEED)._dataset.to_table()
     for date in sorted(set(table.column("Date").to_pylist())):
         rows = table.filter(pc.equal(table.column("Date"), date)).select(["ServiceName", "Timestamp", "Slot", "Value"])
-        known, found = walked(Settings.of(settings_of(FEED)), known, date, rows, [])
+        known, found = walked(Settings.of(settings_of(feed)), known, date, rows, [])
         events += found
     return events
 
@@ -74,6 +75,19 @@ def test_the_incidents_are_those_of_the_night(lake, tmp_path):
     assert {each["ServiceName"] for each in opened} == {"www", "new, web"}
     lines = list(csv.DictReader((tmp_path / "out.csv").open()))
     assert {each["incident_id"] for each in lines} - {""} == {each["Id"] for each in opened}
+
+
+def test_maintenance_windows_and_special_days_are_those_of_the_night(lake, tmp_path):
+    move = {"times": {"begin": "09:00", "end": "14:00"}, "dates": [FIRST + dt.timedelta(days=24)], "services": "w.*"}
+    entries = [{"dates": [FIRST + dt.timedelta(days=15)], "like": "sunday"}, move]
+    declared = [Entry(**{"name": "e", "description": "e", "feeds": [FEED.name]} | each) for each in entries]
+    feed = FEED.with_entries(declared)
+    made = walk(lake, tmp_path / "out.csv", warmup=0, feed=feed)
+    opened = [each for each in night(lake, feed) if each["State"] == "opened"]
+    assert [(each.id, each.opened) for each in made.reported] == [(each["Id"], each["At"]) for each in opened]
+    assert "www@2026-11-05T15:00:00Z" in {each["Id"] for each in night(lake)}
+    assert "www@2026-11-05T15:00:00Z" not in {each["Id"] for each in opened}
+    assert made.rows == len(ROWS)
 
 
 def test_there_is_one_line_for_each_reading_by_time_and_service(lake, tmp_path):
