@@ -10,7 +10,7 @@ API's models: fields and units of a row are those of serving/models.py, baseline
 """
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
@@ -131,7 +131,7 @@ class Client:
         """Whether serving works, and what to do about what does not."""
         return Health.model_validate_json(self._get("/health", "application/json").content)
 
-    def events(self, feed: str | None = None, service: str | None = None) -> Iterator[Event]:
+    def events(self, feed: str | None = None, service: str | None = None) -> Generator[Event, None, None]:
         """Scored readings, anomalies and incidents as they come, without end. After a lost connection it goes on where it was.
         Where serving no longer has what was missed, an event of the kind `resync` says so."""
         query = {name: value for name, value in (("feed", feed), ("service", service)) if value is not None}

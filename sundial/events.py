@@ -1,7 +1,7 @@
 """Events of /api/events as they come, over as many connections as it takes."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 
 import httpx
@@ -33,7 +33,7 @@ class _Message:
     data: str = ""
 
 
-def followed(http: httpx.Client, url: str, query: dict[str, str], timeout: float) -> Iterator[Event]:
+def followed(http: httpx.Client, url: str, query: dict[str, str], timeout: float) -> Generator[Event, None, None]:
     """Raises ApiError where the first connection fails, or a request is refused (status 4xx); else it connects again."""
     last, connected, pause = None, False, FIRST_PAUSE
     while True:
