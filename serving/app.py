@@ -9,18 +9,18 @@ from fastapi import FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
-from serving import data_docs, fleet, health, metrics, problems, series_route
+from serving import baseline_routes, data_docs, fleet, health, metrics, problems, readings_route, routes, series_route
 from serving.compression import CompressedApi
 from serving.dependencies import OF_EVERY_PATH
 from serving.events import closed_on_signal
 from serving.head_requests import HeadRequests
 from serving.hosts import KnownHosts
-from serving.routes import router
 from serving.security_headers import SecurityHeaders
 from serving.settings import Settings
 from serving.state import State
 
 STATIC = Path(__file__).parent / "static"
+ROUTES = (health, fleet, routes, series_route, readings_route, baseline_routes, data_docs, metrics)
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -55,8 +55,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(KnownHosts, allowed=settings.hosts)
     app.add_middleware(HeadRequests)
     app.add_middleware(SecurityHeaders)
-    for each in (health.router, fleet.router, router, series_route.router, data_docs.router, metrics.router):
-        app.include_router(each, responses=OF_EVERY_PATH)
+    for each in ROUTES:
+        app.include_router(each.router, responses=OF_EVERY_PATH)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
     @app.get("/", include_in_schema=False)

@@ -72,9 +72,7 @@ class Incidents:
         """Those that have an open incident."""
         return {each.service for each in self.open(feed) if each.kind != "group"}
 
-    def of(
-        self, feed: str, limit: int, service: str | None = None, only_open: bool = False, group: str | None = None
-    ) -> list[Incident]:
+    def of(self, feed: str, service: str | None = None, only_open: bool = False, group: str | None = None) -> list[Incident]:
         """Those that began last first: of the service, of the group, or else those that are no members of a group."""
         with self._lock:
             known = list(self._feeds.get(feed, {}).values())
@@ -83,7 +81,7 @@ class Incidents:
             wanted = [each for each in wanted if each.service == service]
         if group is not None or service is None:
             wanted = [each for each in wanted if each.group == group]
-        return sorted(wanted, key=lambda each: (-each.start, each.service))[:limit]
+        return sorted(wanted, key=lambda each: (-each.start, each.service, each.id))
 
 
 def _keeps_longer(incident: Incident) -> tuple[bool, bool, int, str]:

@@ -1,7 +1,7 @@
 """What the API answers, with units. Instants are ISO 8601 in UTC."""
 
 import datetime as dt
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
@@ -18,6 +18,8 @@ High = Annotated[float | None, Field(description="Highest value that the feed's 
 Percent = Annotated[
     float | None, Field(description="100 * value / expected, in percent; null without a baseline or where it is zero.")
 ]
+LOCAL = "local"  # marks an instant that is written with the offset of the feed's time zone
+LocalTime = Annotated[dt.datetime, LOCAL, Field(description="The same instant with the offset of the feed's time zone.")]
 Version = Annotated[int | None, Field(description="Delta version of the baseline table; -1 or null: none in force.")]
 
 
@@ -104,6 +106,20 @@ class Buckets(BaseModel):
     high: Annotated[list[float | None], Field(description="Highest value that the rule does not flag in any of its intervals.")]
 
 
+class Bucket(BaseModel):
+    """One bucket of a series as a row."""
+
+    at: Annotated[dt.datetime, Field(description="Start of the bucket, UTC.")]
+    count: Annotated[int, Field(description="Readings.")]
+    min: Annotated[float | None, Field(description="The lowest reading, in the unit of the value; null: there is none.")]
+    max: Annotated[float | None, Field(description="The highest.")]
+    mean: Annotated[float | None, Field(description="Their mean.")]
+    anomalies: Annotated[int, Field(description="Readings that broke the rule.")]
+    expected: Annotated[float | None, Field(description="Mean of what is expected of the bucket's intervals; null: nothing is.")]
+    low: Annotated[float | None, Field(description="Lowest value that the rule does not flag in any of its intervals.")]
+    high: Annotated[float | None, Field(description="Highest value that the rule does not flag in any of its intervals.")]
+
+
 class Series(BaseModel):
     feed: str
     service: str
@@ -131,7 +147,7 @@ class AnomalyInfo(BaseModel):
     feed: str
     service: str
     at: At
-    at_local: Annotated[dt.datetime, Field(description="The same instant with the offset of the feed's time zone.")]
+    at_local: LocalTime
     value: Annotated[int, Field(description="The reading, requests in the interval.")]
     expected: Annotated[float, Field(description="What the rule compared it with, in the unit of the value.")]
     spread: Annotated[float | None, Field(description="Its robust standard deviation, in the unit of the value.")]
@@ -162,7 +178,7 @@ class IncidentInfo(BaseModel):
     kind: Annotated[str, Field(description="deviation, silence or group.")]
     state: Annotated[str, Field(description="opened, updated or closed.")]
     start: Annotated[dt.datetime, Field(description="Start of the first reading that is unusual or missing, UTC.")]
-    start_local: Annotated[dt.datetime, Field(description="The same instant with the offset of the feed's time zone.")]
+    start_local: LocalTime
     last: Annotated[dt.datetime, Field(description="Newest unusual reading; of a silence, the reading before it. UTC.")]
     at: Annotated[dt.datetime, Field(description="The reading by which the state became what it is, UTC.")]
     end: Annotated[dt.datetime | None, Field(description="End of the last interval, UTC; null: the incident is open.")]
@@ -182,54 +198,3 @@ class IncidentInfo(BaseModel):
     group: Annotated[str | None, Field(description="Id of the group that it is a member of; null: of none.")]
     services: Annotated[int | None, Field(description="Of a group: number of services; else null.")]
     members: Annotated[list[str], Field(description="Of a group: ids of its first 100 members, the first mover first.")]
-
-
-class PromotionInfo(BaseModel):
-    """A commit that changed the baseline in force. What it does not say of itself is null."""
-
-    version: Annotated[int, Field(description="Delta version of the baseline table.")]
-    kind: Annotated[
-        Literal["promotion", "rollback", "write"],
-        Field(description="write: no promotion; a commit that names no candidate."),
-    ]
-    promoted_at: dt.datetime
-    by: Annotated[str | None, Field(description="Who promoted, approved or rolled back.")]
-    reason: str | None
-    gate: Annotated[
-        bool | None, Field(description="Whether the gate passed the candidate; false: a person approved it nevertheless.")
-    ]
-    as_of: Annotated[dt.date | None, Field(description="The local date before which the baseline's dates lie.")]
-    candidate_version: Annotated[int | None, Field(description="Delta version of the candidate that was promoted.")]
-    rolled_back_to: Annotated[int | None, Field(description="Version that a rollback put in force again; else null.")]
-    run_id: Annotated[str | None, Field(description="Run that promoted or rolled back.")]
-
-
-class Baseline(BaseModel):
-    version: Annotated[
-        int | None,
-        Field(description="Version in force, as streams report it; null: no baseline was promoted yet."),
-    ]
-    in_force: Annotated[PromotionInfo | None, Field(description="Null: no baseline was promoted yet.")]
-    history: Annotated[
-        list[PromotionInfo], Field(description="What changed the baseline in force, newest first; the first is in force.")
-    ]
-
-
-class Expectation(BaseModel):
-    expectation: str
-    severity: Annotated[str, Field(description="critical: its failure refuses the candidate; warning: it refuses nothing.")]
-    notes: Annotated[str, Field(description="What it is about.")]
-    success: bool
-    observed: Any
-    sample: Annotated[list[Any], Field(description="First rows at fault.")]
-
-
-class GateResultInfo(BaseModel):
-    run_id: str
-    candidate_version: int
-    checked_at: dt.datetime
-    success: Annotated[bool, Field(description="Whether it may be promoted: no expectation failed, but for warnings.")]
-    expectations: list[Expectation]
-    docs_url: Annotated[
-        str | None, Field(description="Path of Great Expectations' own report (Data Docs); null: there is none any more.")
-    ]

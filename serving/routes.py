@@ -5,27 +5,29 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Header, Query
+from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from contracts import exclusions
 from contracts.exclusions import Statement
 from contracts.feeds import Feed
-from serving import data_docs, health_models, models, series, streams
+from serving import health_models, models, rows, series, streams
 from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, Limit, declared, known_service
 from serving.events import Event
 from serving.incidents import Incident
 from serving.memory import Anomaly, Reading
+from serving.pages import AskedPlace
 from serving.problems import ProblemError
+from serving.rows import PAGED, ROWS, Format
 from serving.state import State
 
 router = APIRouter()
 
 
-@router.get("/api/feeds", tags=["feeds"], summary="Every declared feed")
-def feeds(state: CurrentState) -> list[models.FeedInfo]:
-    return [_feed_info(state, feed) for feed in state.feeds.values()]
+@router.get("/api/feeds", tags=["feeds"], summary="Every declared feed", response_model=list[models.FeedInfo], responses=ROWS)
+def feeds(state: CurrentState, wanted: Format) -> Response:
+    return rows.answer(wanted, models.FeedInfo, [_feed_info(state, feed) for feed in state.feeds.values()])
 
 
 @router.get("/api/feeds/{feed}", tags=["feeds"], summary="One feed", responses=REFUSED)
@@ -34,13 +36,24 @@ def one_feed(feed: DeclaredFeed, state: CurrentState) -> models.FeedInfo:
 
 
 @router.get(
-    "/api/feeds/{feed}/services", tags=["feeds"], summary="A feed's services with their newest readings", responses=REFUSED
+    "/api/feeds/{feed}/services",
+    tags=["feeds"],
+    summary="A feed's services with their newest readings, by name",
+    response_model=list[models.ServiceInfo],
+    responses=PAGED | REFUSED,
 )
-def services(feed: DeclaredFeed, state: CurrentState) -> list[models.ServiceInfo]:
+def services(
+    feed: DeclaredFeed,
+    state: CurrentState,
+    wanted: Format,
+    place: AskedPlace,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="At most so many.")] = 10_000,
+) -> Response:
+    page = place.cut(sorted(state.services(feed)), limit, lambda name: (name,))
     in_baseline = state.tables.services(feed)
     newest = state.memory.services(feed.name)
     found = []
-    for name in sorted(state.services(feed)):
+    for name in page.rows:
         reading = newest.get(name)
         found.append(
             models.ServiceInfo(
@@ -53,53 +66,65 @@ def services(feed: DeclaredFeed, state: CurrentState) -> list[models.ServiceInfo
                 in_baseline=name in in_baseline,
             )
         )
-    return found
+    return rows.answer(wanted, models.ServiceInfo, found, page.link)
 
 
-@router.get("/api/feeds/{feed}/anomalies", tags=["feeds"], summary="Latest anomalies, newest first", responses=REFUSED)
+@router.get(
+    "/api/feeds/{feed}/anomalies",
+    tags=["feeds"],
+    summary="Latest anomalies, newest first",
+    response_model=list[models.AnomalyInfo],
+    responses=PAGED | REFUSED,
+)
 def anomalies(
     feed: DeclaredFeed,
     state: CurrentState,
+    wanted: Format,
+    place: AskedPlace,
     limit: Limit = 100,
     service: Annotated[str | None, Query(description="Of this service only.")] = None,
-) -> list[models.AnomalyInfo]:
+) -> Response:
     if service is not None:
         known_service(state, feed, service)
-    return [_anomaly_info(feed, each) for each in state.memory.anomalies(feed.name, limit, service)]
+    newest = state.memory.anomalies(feed.name, place.needed(limit, state.settings.anomalies_per_feed), service)
+    page = place.cut(newest, limit, lambda each: (-each.at, each.service))
+    return rows.answer(wanted, models.AnomalyInfo, [_anomaly_info(feed, each) for each in page.rows], page.link)
 
 
-@router.get("/api/feeds/{feed}/incidents", tags=["feeds"], summary="Latest incidents, newest first", responses=REFUSED)
+@router.get(
+    "/api/feeds/{feed}/incidents",
+    tags=["feeds"],
+    summary="Latest incidents, newest first",
+    response_model=list[models.IncidentInfo],
+    responses=PAGED | REFUSED,
+)
 def incidents(
     feed: DeclaredFeed,
     state: CurrentState,
+    wanted: Format,
+    place: AskedPlace,
     limit: Limit = 100,
     service: Annotated[str | None, Query(description="Of this service only.")] = None,
     only_open: Annotated[bool, Query(alias="open", description="Only those that are not closed.")] = False,
     group: Annotated[str | None, Query(description="Members of the group with this id only.")] = None,
-) -> list[models.IncidentInfo]:
+) -> Response:
     """Members of groups are left out unless `service` or `group` asks for them."""
     said = state.tables.statements(feed)
-    return [incident_info(feed, each, said) for each in state.incidents.of(feed.name, limit, service, only_open, group)]
+    known = state.incidents.of(feed.name, service, only_open, group)
+    page = place.cut(known, limit, lambda each: (-each.start, each.service, each.id))
+    return rows.answer(wanted, models.IncidentInfo, [incident_info(feed, each, said) for each in page.rows], page.link)
 
 
-@router.get("/api/feeds/{feed}/baseline", tags=["baseline"], summary="The baseline in force and its history", responses=REFUSED)
-def baseline(feed: DeclaredFeed, state: CurrentState, limit: Limit = 50) -> models.Baseline:
-    history = [models.PromotionInfo.model_validate(each, from_attributes=True) for each in state.tables.promotions(feed, limit)]
-    return models.Baseline(version=state.tables.version(feed), in_force=history[0] if history else None, history=history)
-
-
-@router.get("/api/feeds/{feed}/gate-results", tags=["baseline"], summary="What the gate found, newest first", responses=REFUSED)
-def gate_results(feed: DeclaredFeed, state: CurrentState, limit: Limit = 20) -> list[models.GateResultInfo]:
-    return [
-        models.GateResultInfo(**asdict(each), docs_url=data_docs.url(state.settings.lake, feed, each.run_id))
-        for each in state.tables.gate_results(feed, limit)
-    ]
-
-
-@router.get("/api/streams", tags=["state"], summary="State of the running streams")
-def running_streams(state: CurrentState) -> list[health_models.StreamInfo]:
+@router.get(
+    "/api/streams",
+    tags=["state"],
+    summary="State of the running streams",
+    response_model=list[health_models.StreamInfo],
+    responses=ROWS,
+)
+def running_streams(state: CurrentState, wanted: Format) -> Response:
     found = streams.streams(Path(state.settings.streams), state.now(), state.settings.spark_history)
-    return [health_models.StreamInfo(**asdict(each)) for each in found]
+    return rows.answer(wanted, health_models.StreamInfo, [health_models.StreamInfo(**asdict(each)) for each in found])
 
 
 def listened_to(

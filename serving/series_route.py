@@ -4,27 +4,24 @@ An answer is kept until something in it changes. Long windows wait for each othe
 other requests.
 """
 
-import datetime as dt
-from typing import Annotated
+from typing import Annotated, Any
 
 import anyio.to_thread
+import numpy as np
 import orjson
+import pyarrow as pa
 from fastapi import APIRouter, Header, Query, Response
-from pydantic import AwareDatetime, Field
 
 from contracts.feeds import Feed
-from serving import models, series
+from serving import models, rows, series
+from serving.asked_window import AskedWindow, is_long, window_of
+from serving.columns import table_of_columns
 from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, known_service
-from serving.problems import ProblemError
+from serving.rows import ROWS, Format
 from serving.series_answers import Answer
 from serving.state import State
 
 router = APIRouter()
-
-LONGEST = dt.timedelta(days=45)  # five weeks, and what lies ahead or is dragged beyond
-LONG = dt.timedelta(hours=6)
-
-Instant = Annotated[AwareDatetime, Field(ge=series.FIRST, le=series.LAST)]
 
 
 @router.get(
@@ -32,60 +29,49 @@ Instant = Annotated[AwareDatetime, Field(ge=series.FIRST, le=series.LAST)]
     tags=["feeds"],
     summary="Readings of one service beside what is expected of it, from history and live, in buckets",
     response_model=models.Series,
-    responses=REFUSED | {304: {"description": "Nothing changed since the answer with the ETag of If-None-Match."}},
+    responses=ROWS | REFUSED | {304: {"description": "Nothing changed since the answer with the ETag of If-None-Match."}},
 )
 async def one_series(
     feed: DeclaredFeed,
     service: str,
     state: CurrentState,
-    minutes: Annotated[
-        int, Query(ge=1, le=50_400, description="Length of the window that ends now, at most five weeks, minutes.")
-    ] = 60,
-    first: Annotated[
-        Instant | None,
-        Query(alias="from", description="Start of another window, 1900 to 2199, with its offset; `minutes` then says nothing."),
-    ] = None,
-    last: Annotated[Instant | None, Query(alias="to", description="Its end.")] = None,
+    wanted: Format,
+    asked: AskedWindow,
     width: Annotated[int, Query(ge=10, le=4000, description="Width of the chart in pixels: the most buckets.")] = 1500,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    fixed = _fixed(first, last)
-    length = fixed.until - fixed.start if fixed else dt.timedelta(minutes=minutes)
-    limiter = state.answers.long if length > LONG else None
-    answer = await anyio.to_thread.run_sync(_answer, state, feed, service, fixed or minutes, width, limiter=limiter)
+    """Its rows, in the other formats, are the buckets (schema Bucket)."""
+    limiter = state.answers.long if is_long(asked) else None
+    answer = await anyio.to_thread.run_sync(_answer, state, feed, service, asked, width, wanted, limiter=limiter)
     headers = {"ETag": answer.etag, "Cache-Control": "no-cache"}
     if if_none_match == answer.etag:
-        return Response(status_code=304, headers=headers)
-    return Response(answer.body, media_type="application/json", headers=headers)
+        return Response(status_code=304, headers=headers | {"Vary": "Accept"})
+    return rows.response(wanted, answer.body, headers)
 
 
-def _fixed(first: dt.datetime | None, last: dt.datetime | None) -> series.Window | None:
-    if first is None and last is None:
-        return None
-    if first is None or last is None or not dt.timedelta(0) < last - first <= LONGEST:
-        detail = f"from is {first and first.isoformat()}, to is {last and last.isoformat()}."
-        remedy = f"Give both, from before to, and at most {LONGEST.days} days between them."
-        raise ProblemError(422, "invalid-window", "No such window", detail, remedy)
-    start, end = first.astimezone(dt.UTC), last.astimezone(dt.UTC)
-    return series.Window(start, end, end, live=False)
-
-
-def _answer(state: State, feed: Feed, service: str, asked: series.Window | int, width: int) -> Answer:
-    """asked: a fixed window, or the length in minutes of the one that ends now."""
+def _answer(state: State, feed: Feed, service: str, asked: series.Window | int, width: int, wanted: str) -> Answer:
     known_service(state, feed, service)
-    shown = series.window(feed, state.newest_at(feed), state.now(), asked) if isinstance(asked, int) else asked
+    shown = window_of(state, feed, asked)
     version, loading = state.tables.version(feed), state.backlog.loading(feed)
     changes = state.memory.changes(feed.name, service)
-    made_of = (feed.name, service, shown, width, state.history.version(feed), version, changes, loading)
+    made_of = (feed.name, service, shown, width, wanted, state.history.version(feed), version, changes, loading)
     kept = state.answers.get(made_of, feed)
     if kept is not None:
         return kept
-    # What is archived is read first: a reading that memory lets go meanwhile is in neither only if it was in both.
-    archived = state.history.readings(feed, service, shown.start, shown.until)
-    live = state.memory.scored(feed.name, service, *(round(each.timestamp() * 1000) for each in (shown.start, shown.until)))
+    archived, live = state.readings(feed, service, shown.start, shown.until)
     arrays = lambda day: state.tables.arrays(feed, service, day)  # noqa: E731
     in_force = state.tables.promotions(feed, 1)
     expecting = feed.with_found(in_force[0].special_days) if in_force else feed
-    found = series.series(expecting, service, shown, width, archived, live, arrays, version)
-    body = orjson.dumps(found | {"loading": loading}, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z)
+    found = series.series(expecting, service, shown, width, archived, live, arrays, version) | {"loading": loading}
+    if wanted == rows.JSON:
+        body = orjson.dumps(found, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z)
+    else:
+        body = rows.body_of(wanted, models.Bucket, _buckets(found))
     return state.answers.keep(made_of, feed, body)
+
+
+def _buckets(found: dict[str, Any]) -> pa.Table:
+    """The buckets of a series as rows."""
+    start, length = round(found["start"].timestamp() * 1000), 1000 * found["bucket_seconds"]
+    at = start + length * np.arange(len(found["buckets"]["count"]))
+    return table_of_columns(models.Bucket, found["buckets"] | {"at": at})

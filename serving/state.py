@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from contracts.feeds import Feed
 from serving.backlog import Backlog
 from serving.baseline_services import BaselineServices
+from serving.baseline_versions import BaselineVersions
 from serving.declared_feeds import DeclaredFeeds
 from serving.decoder import Decoder
 from serving.events import Events
-from serving.history import History
+from serving.history import Archived, History
 from serving.incidents import Incidents
 from serving.intake import Intake
 from serving.live_consumer import LiveConsumer
 from serving.memory import Memory
+from serving.scored import Scored
 from serving.series_answers import SeriesAnswers
 from serving.settings import Settings
 from serving.tables import Tables
@@ -32,6 +34,7 @@ class State:
     backlog: Backlog
     answers: SeriesAnswers
     baseline_services: BaselineServices
+    baseline_versions: BaselineVersions
 
     @classmethod
     def of(cls, settings: Settings) -> "State":
@@ -48,7 +51,18 @@ class State:
         backlog = Backlog(kafka, lambda: declared.feeds, history, intake)
         baseline_services = BaselineServices(lambda: declared.feeds, tables, memory)
         return cls(
-            settings, declared, memory, incidents, events, live, tables, history, backlog, SeriesAnswers(), baseline_services
+            settings,
+            declared,
+            memory,
+            incidents,
+            events,
+            live,
+            tables,
+            history,
+            backlog,
+            SeriesAnswers(),
+            baseline_services,
+            BaselineVersions(settings.lake, tables),
         )
 
     @property
@@ -65,6 +79,12 @@ class State:
         """Whether `services` has it."""
         in_tables = service in self.tables.services(feed) or service in self.history.services(feed)
         return in_tables or self.memory.knows(feed.name, service) or service in self.incidents.services(feed.name)
+
+    def readings(self, feed: Feed, service: str, start: dt.datetime, end: dt.datetime) -> tuple[Archived, Scored]:
+        """What history and memory hold of [start, end]."""
+        # What is archived is read first: a reading that memory lets go meanwhile is in neither only if it was in both.
+        archived = self.history.readings(feed, service, start, end)
+        return archived, self.memory.scored(feed.name, service, *(round(each.timestamp() * 1000) for each in (start, end)))
 
     def newest_at(self, feed: Feed) -> int | None:
         """Time of the newest reading of any service, live or archived, epoch milliseconds."""

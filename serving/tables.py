@@ -5,7 +5,7 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,8 +73,8 @@ class Tables:
         in_force = self._log(feed).in_force
         return in_force.version if in_force else None
 
-    def promotions(self, feed: Feed, limit: int) -> list[Entry]:
-        """What put each version of the baseline in force, newest first. The first is in force."""
+    def promotions(self, feed: Feed, limit: int | None = None) -> list[Entry]:
+        """What put each version of the baseline in force, newest first: all, or so many. The first is in force."""
         return list(self._log(feed).entries[:limit])
 
     def services(self, feed: Feed) -> frozenset[str]:
@@ -198,18 +198,26 @@ def version_of(table: DeltaTable) -> Version:
 def _read_arrays(table: DeltaTable, feed: Feed, service: str, day_type: int) -> Arrays | None:
     here = (ds.field("ServiceName") == service) & (ds.field("DayType") == day_type)
     dataset = table.to_pyarrow_dataset()
-    wanted = ("Last4Avg", "Spread", "Growth") if feed.rule.normal == "plain" else ("Last4Avg", "Level", "Scale", "Growth")
-    known = [name for name in wanted if name in dataset.schema.names]  # a baseline of an earlier release has no robust normal
+    known = [name for name in baseline_columns(feed) if name in dataset.schema.names]
     rows = dataset.to_table(columns=known, filter=here).to_pylist()
     if not rows or rows[0]["Growth"] is None:
         return None
-    columns = {name: np.array(rows[0].get(name) or [], float) for name in wanted if name != "Growth"}
-    averages = columns["Last4Avg"]
+    return arrays_of(feed, {name: np.array([] if cell is None else cell, float) for name, cell in rows[0].items()})
+
+
+def baseline_columns(feed: Feed) -> tuple[str, ...]:
+    """Of a baseline's table, those that `arrays_of` needs. In one of an earlier release there is no robust normal."""
+    return ("Last4Avg", "Spread", "Growth") if feed.rule.normal == "plain" else ("Last4Avg", "Level", "Scale", "Growth")
+
+
+def arrays_of(feed: Feed, row: Mapping[str, np.ndarray]) -> Arrays:
+    """row: the cells of one service and day type by column, as doubles; what is missing is empty."""
+    averages, nothing = row["Last4Avg"], np.zeros(0)
     if feed.rule.normal == "plain":
-        return Arrays(averages, columns["Spread"], rows[0]["Growth"])
+        return Arrays(averages, row.get("Spread", nothing), row["Growth"].item())
     # As in scoring: without an average there is no baseline, whatever the robust normal knows.
-    levels = np.where(np.isnan(averages), np.nan, columns["Level"]) if columns["Level"].size else columns["Level"]
-    return Arrays(levels, columns["Scale"], 1.0)
+    levels = row.get("Level", nothing)
+    return Arrays(np.where(np.isnan(averages), np.nan, levels) if levels.size else levels, row.get("Scale", nothing), 1.0)
 
 
 def _read_services(table: DeltaTable) -> frozenset[str]:
@@ -229,7 +237,7 @@ def _read_gate_results(table: DeltaTable, feed: Feed) -> pa.Table:
     """The feed's newest results, newest first."""
     columns = ["RunId", "CandidateVersion", "CheckedAt", "Success", "Results"]
     rows = table.to_pyarrow_dataset().to_table(columns=columns, filter=ds.field("Feed") == feed.name)
-    return rows.sort_by([("CheckedAt", "descending")]).slice(0, HELD_GATE_RESULTS)
+    return rows.sort_by([("CheckedAt", "descending"), ("RunId", "ascending")]).slice(0, HELD_GATE_RESULTS)
 
 
 def _read_candidates(table: DeltaTable) -> dict[int, dt.date | None]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 REPO = Path(__file__).parent.parent
-ROOMS = {"contracts", "supervision", "jobs", "dags", "serving", "sources", "stack", "bench", "tests"}
+ROOMS = {"contracts", "supervision", "jobs", "dags", "serving", "sources", "stack", "sundial", "bench", "tests"}
 MAY_IMPORT = {
     "contracts": set(),
     "supervision": {"contracts"},
@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "serving": {"contracts", "supervision", "jobs"},
     "sources": {"contracts"},
     "stack": {"contracts", "sources", "supervision", "jobs"},
+    "sundial": {"serving"},
 }
 # Of jobs/, other rooms may use formulas that need no Spark alone.
 DETECTOR = "jobs.transforms.detector"
@@ -26,7 +27,9 @@ WITHOUT = {
     "dags": {"pyspark"},
     "serving": {"pyspark", "airflow"},
     "sources": {"pyspark", "airflow"},
+    "sundial": {"pyspark", "airflow"},
 }
+MODELS = ("serving.baseline_models", "serving.health_models", "serving.models")  # of serving/, what the client may use
 # Inside jobs/, each room may use those named here; the files beside the rooms, but for this one, are entry points.
 ERRORS = "errors"
 INSIDE_JOBS = {
@@ -92,6 +95,12 @@ def test_other_rooms_use_the_formulas_without_spark_alone(room):
     for file in files(room):
         of_jobs = {name for name in imports(file) if name.split(".")[0] == "jobs"}
         assert all(name.startswith(OF_JOBS) for name in of_jobs), f"{file.relative_to(REPO)} imports {of_jobs}"
+
+
+def test_the_client_uses_the_models_of_the_api_alone():
+    for file in [*files("sundial"), *(REPO / f"{name.replace('.', '/')}.py" for name in MODELS)]:
+        of_serving = {name for name in imports(file) if name.split(".")[0] == "serving"}
+        assert all(name.startswith(MODELS) for name in of_serving), f"{file.relative_to(REPO)} imports {of_serving}"
 
 
 def test_formulas_that_others_use_need_arrays_alone():

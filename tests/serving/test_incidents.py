@@ -45,36 +45,35 @@ def known() -> Incidents:
 def test_the_last_record_of_an_id_counts_and_the_newest_come_first(known):
     for each in (of("a", 1), of("b", 2), of("a", 1, "closed")):
         known.put("calls", each)
-    assert known.of("calls", 9) == [of("b", 2), of("a", 1, "closed")]
-    assert known.of("calls", 9, only_open=True) == [of("b", 2)]
-    assert known.of("calls", 9, service="a") == [of("a", 1, "closed")]
-    assert known.of("calls", 1) == [of("b", 2)]
-    assert known.of("other", 9) == []
+    assert known.of("calls") == [of("b", 2), of("a", 1, "closed")]
+    assert known.of("calls", only_open=True) == [of("b", 2)]
+    assert known.of("calls", service="a") == [of("a", 1, "closed")]
+    assert known.of("other") == []
 
 
 def test_the_oldest_closed_one_makes_room_first(known):
     for each in (of("a", 1), of("b", 2, "closed"), of("c", 3, "closed"), of("d", 4), of("e", 5)):
         known.put("calls", each)
-    assert [each.service for each in known.of("calls", 9)] == ["e", "d", "a"]
+    assert [each.service for each in known.of("calls")] == ["e", "d", "a"]
     known.put("calls", of("f", 6))
-    assert [each.service for each in known.of("calls", 9)] == ["f", "e", "d"]
+    assert [each.service for each in known.of("calls")] == ["f", "e", "d"]
 
 
 def test_members_are_listed_by_their_service_and_their_group_alone(known):
     group, a, b = of("*", 1), of("a", 1, "closed", "*@1"), of("b", 2, group="*@1")
     for each in (group, a, b):
         known.put("calls", each)
-    assert known.of("calls", 9) == [group]
-    assert known.of("calls", 9, group="*@1") == [b, a]
-    assert known.of("calls", 9, group="*@1", only_open=True) == [b]
-    assert known.of("calls", 9, service="a") == [a]
-    assert known.of("calls", 9, service="a", group="*@2") == []
+    assert known.of("calls") == [group]
+    assert known.of("calls", group="*@1") == [b, a]
+    assert known.of("calls", group="*@1", only_open=True) == [b]
+    assert known.of("calls", service="a") == [a]
+    assert known.of("calls", service="a", group="*@2") == []
 
 
 def test_a_member_makes_room_before_others(known):
     for each in (of("*", 1), of("c", 1, "closed"), of("a", 2, group="*@1"), of("b", 3)):
         known.put("calls", each)
-    assert [each.service for each in known.of("calls", 9)] == ["b", "*", "c"]
+    assert [each.service for each in known.of("calls")] == ["b", "*", "c"]
 
 
 def test_what_is_deleted_or_of_a_feed_that_is_gone_is_let_go(known):
@@ -83,4 +82,4 @@ def test_what_is_deleted_or_of_a_feed_that_is_gone_is_let_go(known):
     known.forget("calls", "a@1")
     known.forget("calls", "a@1")
     known.keep({"calls"})
-    assert known.of("calls", 9) == known.of("other", 9) == []
+    assert known.of("calls") == known.of("other") == []

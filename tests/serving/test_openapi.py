@@ -17,9 +17,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from contracts.feeds import Feed, Rule
-from serving import data_docs, fleet, health, metrics, routes, series_route
-from serving.app import create_app
+from serving.app import ROUTES, create_app
 from serving.memory import Anomaly, Reading
+from serving.rows import FORMATS
 from serving.settings import Settings
 from tests.serving import world
 from tests.serving.conftest import declare
@@ -71,13 +71,9 @@ def described(tmp_path_factory):
     return schema, TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
 
 
-PATHS = [
-    route.path
-    for part in (health, fleet, routes, series_route, data_docs, metrics)
-    for route in part.router.routes
-    if route.include_in_schema
-]
+PATHS = [route.path for part in ROUTES for route in part.router.routes if route.include_in_schema]
 ENDLESS = "/api/events"
+ACCEPTED = [*FORMATS, "*/*", "text/html"]
 
 
 def test_every_path_is_described(described):
@@ -98,5 +94,6 @@ def test_every_answer_is_as_described(described, path, data):
     modes = list(GenerationMode) if list(operation.iter_parameters()) else [GenerationMode.POSITIVE]
     case = data.draw(operation.as_strategy(generation_mode=data.draw(st.sampled_from(modes))))
     request = case.as_transport_kwargs(base_url="http://127.0.0.1") | {"cookies": None, "follow_redirects": False}
+    request["headers"] = {**request["headers"], "Accept": data.draw(st.sampled_from(ACCEPTED))}
     answer = client.request(**request)
     case.validate_response(answer, checks=CHECKS)

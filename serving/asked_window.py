@@ -1,0 +1,51 @@
+"""The window that a request asks for: so many minutes that end now, or the time between two instants."""
+
+import datetime as dt
+from typing import Annotated
+
+from fastapi import Depends, Query
+from pydantic import AwareDatetime, Field
+
+from contracts.feeds import Feed
+from serving import series
+from serving.problems import ProblemError
+from serving.state import State
+
+LONGEST = dt.timedelta(days=45)  # five weeks, and what lies ahead or is dragged beyond
+LONG = dt.timedelta(hours=6)
+
+Instant = Annotated[AwareDatetime, Field(ge=series.FIRST, le=series.LAST)]
+
+
+async def _asked(
+    minutes: Annotated[
+        int, Query(ge=1, le=50_400, description="Length of the window that ends now, at most five weeks, minutes.")
+    ] = 60,
+    first: Annotated[
+        Instant | None,
+        Query(alias="from", description="Start of another window, 1900 to 2199, with its offset; `minutes` then says nothing."),
+    ] = None,
+    last: Annotated[Instant | None, Query(alias="to", description="Its end.")] = None,
+) -> series.Window | int:
+    """A fixed window, or the length in minutes of the one that ends now."""
+    if first is None and last is None:
+        return minutes
+    if first is None or last is None or not dt.timedelta(0) < last - first <= LONGEST:
+        detail = f"from is {first and first.isoformat()}, to is {last and last.isoformat()}."
+        remedy = f"Give both, from before to, and at most {LONGEST.days} days between them."
+        raise ProblemError(422, "invalid-window", "No such window", detail, remedy)
+    start, end = first.astimezone(dt.UTC), last.astimezone(dt.UTC)
+    return series.Window(start, end, end, live=False)
+
+
+AskedWindow = Annotated[series.Window | int, Depends(_asked)]
+
+
+def is_long(asked: series.Window | int) -> bool:
+    """Whether to read it takes so long that it has to wait for other long ones."""
+    length = dt.timedelta(minutes=asked) if isinstance(asked, int) else asked.until - asked.start
+    return length > LONG
+
+
+def window_of(state: State, feed: Feed, asked: series.Window | int) -> series.Window:
+    return series.window(feed, state.newest_at(feed), state.now(), asked) if isinstance(asked, int) else asked

@@ -1,0 +1,1 @@
+"""What people import: the client of the API."""

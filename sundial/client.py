@@ -1,0 +1,175 @@
+"""A client of Sundial's API for notebooks and scripts.
+
+    from sundial.client import Client
+
+    with Client("http://127.0.0.1:18000") as sundial:
+        readings = sundial.readings("service-use", "search-us", minutes=1440).to_pandas()
+
+It has a room of its own, beside `serving`, so that what people import is as short as the command that they type. It shares the
+API's models: fields and units of a row are those of serving/models.py, baseline_models.py and health_models.py.
+"""
+
+import datetime as dt
+from collections.abc import Generator
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
+
+import httpx
+import pyarrow as pa
+from pydantic import BaseModel
+
+from serving.baseline_models import Baseline, BaselineChange, BaselineRow, GateResultInfo, PromotionInfo
+from serving.health_models import Health, StreamInfo
+from serving.models import AnomalyInfo, Bucket, FeedInfo, IncidentInfo, Point, ServiceInfo
+from sundial.errors import ApiError, refused
+from sundial.events import Event, followed
+from sundial.rows import Rows
+
+__all__ = ["ApiError", "Client", "Event", "Rows"]
+
+ARROW = "application/vnd.apache.arrow.stream"
+T = TypeVar("T", bound=BaseModel)
+
+
+class Client:
+    """Every method asks the API once, or once for each page, and raises ApiError where that fails.
+
+    url: address of serving. timeout: seconds without a byte after which a request has failed. http: a client of the caller's own,
+    for example with a login; it stays open.
+    """
+
+    def __init__(self, url: str = "http://127.0.0.1:18000", timeout: float = 30.0, http: httpx.Client | None = None):
+        self._url = url.rstrip("/")
+        self._timeout = timeout
+        self._http = http or httpx.Client()
+        self._owns = http is None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._owns:
+            self._http.close()
+
+    def feeds(self) -> Rows[FeedInfo]:
+        """Every declared feed."""
+        return self._rows(FeedInfo, "/api/feeds")
+
+    def services(self, feed: str) -> Rows[ServiceInfo]:
+        """The feed's services by name, with their newest readings."""
+        return self._rows(ServiceInfo, f"{_feed(feed)}/services")
+
+    def readings(
+        self,
+        feed: str,
+        service: str,
+        minutes: int = 60,
+        start: dt.datetime | None = None,
+        end: dt.datetime | None = None,
+        limit: int | None = None,
+    ) -> Rows[Point]:
+        """The service's readings beside what was expected, oldest first: of the last `minutes`, or from start to end."""
+        window = _window(minutes, start, end)
+        return self._rows(Point, f"{_service(feed, service)}/readings", limit, page=10_000, **window)
+
+    def series(
+        self,
+        feed: str,
+        service: str,
+        minutes: int = 60,
+        start: dt.datetime | None = None,
+        end: dt.datetime | None = None,
+        width: int = 1500,
+    ) -> Rows[Bucket]:
+        """The same in at most `width` buckets, with what is expected of intervals without a reading: the data of a chart."""
+        return self._rows(Bucket, f"{_service(feed, service)}/series", width=width, **_window(minutes, start, end))
+
+    def anomalies(self, feed: str, service: str | None = None, limit: int | None = None) -> Rows[AnomalyInfo]:
+        """The latest anomalies, newest first."""
+        return self._rows(AnomalyInfo, f"{_feed(feed)}/anomalies", limit, page=500, service=service)
+
+    def incidents(
+        self, feed: str, service: str | None = None, only_open: bool = False, group: str | None = None, limit: int | None = None
+    ) -> Rows[IncidentInfo]:
+        """The latest incidents, newest first. Members of groups are left out unless `service` or `group` asks for them."""
+        query = {"service": service, "open": "true" if only_open else None, "group": group}
+        return self._rows(IncidentInfo, f"{_feed(feed)}/incidents", limit, page=500, **query)
+
+    def baseline(self, feed: str) -> Baseline:
+        """The baseline in force, and what put the newest 50 versions in force."""
+        return Baseline.model_validate_json(self._get(f"{_feed(feed)}/baseline", "application/json").content)
+
+    def baseline_versions(self, feed: str, limit: int | None = None) -> Rows[PromotionInfo]:
+        """What put each version of the baseline in force, by whom and from which candidate, newest first."""
+        return self._rows(PromotionInfo, f"{_feed(feed)}/baseline", limit, page=500)
+
+    def baseline_of(
+        self, feed: str, service: str, version: int | None = None, day_type: int | None = None, limit: int | None = None
+    ) -> Rows[BaselineRow]:
+        """What a version, or that in force, knows of the service, by day type and slot."""
+        path = f"{_service(feed, service)}/baseline"
+        return self._rows(BaselineRow, path, limit, page=10_000, version=version, day_type=day_type)
+
+    def baseline_diff(
+        self, feed: str, before: int | None = None, after: int | None = None, limit: int | None = None
+    ) -> Rows[BaselineChange]:
+        """Where two versions expect something else, by service and day type: by default that in force and the one before."""
+        return self._rows(BaselineChange, f"{_feed(feed)}/baseline/diff", limit, page=10_000, **{"from": before, "to": after})
+
+    def gate_results(self, feed: str, limit: int | None = None) -> Rows[GateResultInfo]:
+        """What the gate found of each candidate, newest first. `observed` and `sample` are JSON as text."""
+        return self._rows(GateResultInfo, f"{_feed(feed)}/gate-results", limit, page=500)
+
+    def streams(self) -> Rows[StreamInfo]:
+        """State and health of the streams."""
+        return self._rows(StreamInfo, "/api/streams")
+
+    def health(self) -> Health:
+        """Whether serving works, and what to do about what does not."""
+        return Health.model_validate_json(self._get("/health", "application/json").content)
+
+    def events(self, feed: str | None = None, service: str | None = None) -> Generator[Event, None, None]:
+        """Scored readings, anomalies and incidents as they come, without end. After a lost connection it goes on where it was.
+        Where serving no longer has what was missed, an event of the kind `resync` says so."""
+        query = {name: value for name, value in (("feed", feed), ("service", service)) if value is not None}
+        return followed(self._http, f"{self._url}/api/events", query, self._timeout)
+
+    def _rows(self, model: type[T], path: str, limit: int | None = None, page: int | None = None, **query: Any) -> Rows[T]:
+        """page: most rows that one answer may have; None: the path has no pages. limit: most rows of all pages."""
+        if page is not None:
+            query["limit"] = page if limit is None else max(1, min(page, limit))
+        answer = self._get(path, ARROW, query)
+        tables = [pa.ipc.open_stream(answer.content).read_all()]
+        while "next" in answer.links and (limit is None or sum(map(len, tables)) < limit):
+            answer = self._get(str(answer.url.join(answer.links["next"]["url"])), ARROW)
+            tables.append(pa.ipc.open_stream(answer.content).read_all())
+        return Rows(model, pa.concat_tables(tables).slice(0, limit))
+
+    def _get(self, path: str, accept: str, query: dict[str, Any] | None = None) -> httpx.Response:
+        """path: of the API, or the whole address of a page."""
+        url = path if path.startswith(self._url) else f"{self._url}{path}"
+        known = None if query is None else {name: value for name, value in query.items() if value is not None}
+        try:
+            answer = self._http.get(url, params=known, headers={"Accept": accept}, timeout=self._timeout)
+        except httpx.HTTPError as error:
+            raise ApiError(url, None, f"{type(error).__name__}: {error}", "Is serving there, at that address?") from error
+        if answer.status_code != 200:
+            raise refused(answer)
+        return answer
+
+
+def _feed(feed: str) -> str:
+    return f"/api/feeds/{quote(feed, safe='')}"
+
+
+def _service(feed: str, service: str) -> str:
+    return f"{_feed(feed)}/services/{quote(service, safe='')}"
+
+
+def _window(minutes: int, start: dt.datetime | None, end: dt.datetime | None) -> dict[str, Any]:
+    if start is None and end is None:
+        return {"minutes": minutes}
+    return {"from": start and start.isoformat(), "to": end and end.isoformat()}
