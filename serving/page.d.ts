@@ -312,7 +312,11 @@ export interface Plot {
   data: Columns;
   ctx: CanvasRenderingContext2D;
   bbox: { left: number; top: number; width: number; height: number };
+  over: HTMLElement;
+  cursor: { idx?: number | null; left?: number };
+  scales: { y: { max: number } };
   destroy(): void;
+  redraw(again: boolean): void;
   setData(data: Columns): void;
   setSize(size: { width: number; height: number }): void;
   select: { left: number; width: number };

@@ -9,7 +9,7 @@ import { incidents, withIncident } from "./incidents.js";
 import { insert, slide } from "./live_series.js";
 import { failing, get, onlyLoad, run } from "./loads.js";
 import * as panels from "./panels.js";
-import { around, byKey, span } from "./ranges.js";
+import { around, byKey, sight, span } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
 import { Stream } from "./stream.js";
 
@@ -21,12 +21,12 @@ const SHOWN_ANOMALIES = 100;
 const SHOWN_INCIDENTS = 50;
 const SHOWN_GATE_RESULTS = 10;
 
-const chart = new Chart(byId("chart"), (from, to) => take({ span: span(from, to, chosen.feed.interval_seconds) }), () => take({ span: null }));
+const chart = new Chart(byId("chart"), (from, to) => take({ span: span(from, to, chosen.feed.interval_seconds) }), () => take({ span: null }), lookAtIncident);
 /**
- * What was loaded of what is chosen.
- * @type {{ series: Shown | null, loadedAt: number, anomalies: AnomalyInfo[], incidents: IncidentInfo[], streams: StreamInfo[], stateAt: number, health: Health | null }}
+ * What was loaded of what is chosen. `own`: the incidents of the service, also those that a group has as members.
+ * @type {{ series: Shown | null, loadedAt: number, anomalies: AnomalyInfo[], incidents: IncidentInfo[], own: IncidentInfo[], streams: StreamInfo[], stateAt: number, health: Health | null }}
  */
-const now = { series: null, loadedAt: Number.NaN, anomalies: [], incidents: [], streams: [], stateAt: Number.NaN, health: null };
+const now = { series: null, loadedAt: Number.NaN, anomalies: [], incidents: [], own: [], streams: [], stateAt: Number.NaN, health: null };
 const stream = new Stream({ scored: takePoint, anomaly: takeAnomaly, incident: takeIncident, resync: () => run("readings", reload) }, () => run("readings", reload));
 let loading = new AbortController(); // ends the requests of a choice that was left
 
@@ -54,7 +54,7 @@ async function choose(choice, url = "push") {
   keep(url);
   offer();
   drawFlagged();
-  await Promise.all([loadSeries(true), loadState()]);
+  await Promise.all([loadSeries(true), loadOwn(), loadState()]);
   stream.follow(`/api/events?${new URLSearchParams({ feed: chosen.feed.name, ...(chosen.service !== null && { service: chosen.service }) })}`);
 }
 
@@ -63,10 +63,11 @@ async function loadSeries(redraw) {
   byId("chart-title").textContent = chosen.service ?? chosen.feed.name;
   document.title = `${chosen.service ?? chosen.feed.name} · Sundial`;
   byId("chart-note").textContent = `${chosen.feed.description}. ${panels.ruleInWords(chosen.feed.rule)}.`;
-  byId("key").hidden = chosen.service === null;
   panels.span(chosen.span, chosen.feed);
   if (chosen.service === null) {
+    now.series = null;
     chart.show(null);
+    byId("key").hidden = true;
     byId("figures").replaceChildren();
     empty(byId("chart-empty"), `No reading and no baseline of ${chosen.feed.name} yet. Start its stream and send it readings:`, `sundial replay FILE --feed ${chosen.feed.name}`);
     return;
@@ -79,8 +80,9 @@ async function loadSeries(redraw) {
   const nothing = series.newest === null && series.buckets.expected.every((each) => each === null);
   empty(byId("chart-empty"), nothing ? series.loading ? "No reading was found yet. Serving still reads what Kafka holds." : "No reading in this window, and no baseline that expects one. Choose a longer window, or send readings:" : null, nothing && !series.loading ? `sundial replay FILE --feed ${chosen.feed.name}` : null);
   byId("loading").hidden = !series.loading;
+  byId("key").hidden = nothing && !series.fixed;
   byId("key-range").hidden = series.bucket_seconds === series.interval_seconds;
-  if (redraw || !chart.plot) chart.show(nothing ? null : series);
+  if (redraw || !chart.plot) chart.show(nothing && !series.fixed ? null : series);
   else chart.update(series);
   panels.figures(series);
 }
@@ -139,10 +141,21 @@ async function loadFlagged() {
   return now.anomalies;
 }
 
+async function loadOwn() {
+  const query = new URLSearchParams({ service: chosen.service ?? "", limit: String(SHOWN_INCIDENTS) });
+  now.own = chosen.service === null ? [] : await get(path(`/incidents?${query}`), loading.signal);
+  chart.mark(now.own);
+}
+
+/** Brings an incident into sight, from start to end. @param {IncidentInfo} incident */
+function lookAtIncident(incident) {
+  take({ service: incident.service, ...sight(incident, chosen.feed, serverNow()) });
+}
+
 /** @type {(service: string, at: string) => void} Chooses the service, around that instant if the chart does not show it already. */
 const lookAt = (service, at) => take({ service, span: shown(at) ? chosen.span : around(at, chosen.minutes) });
 const drawAnomalies = () => panels.anomalies(now.anomalies, chosen.feed, chosen.service, ({ service, at }) => lookAt(service, at));
-const drawIncidents = () => incidents(now.incidents, chosen.feed, chosen.service, ({ service, start }) => lookAt(service, start));
+const drawIncidents = () => incidents(now.incidents, chosen.feed, chosen.service, lookAtIncident, ({ service, start }) => lookAt(service, start));
 
 function drawFlagged() {
   drawAnomalies();
@@ -175,6 +188,9 @@ function takeAnomaly(anomaly) {
 function takeIncident(incident) {
   now.incidents = withIncident(now.incidents, incident).slice(0, SHOWN_INCIDENTS);
   soon("incidents", drawIncidents);
+  if (incident.service !== chosen.service) return;
+  now.own = [incident, ...now.own.filter((each) => each.id !== incident.id)];
+  soon("own", () => chart.mark(now.own));
 }
 
 const waiting = /** @type {Set<string>} */ (new Set());
@@ -194,7 +210,7 @@ function soon(what, draw) {
 }
 
 async function reload() {
-  await loadFlagged();
+  await Promise.all([loadFlagged(), loadOwn()]);
   drawFlagged();
   await loadSeries(false);
 }

@@ -1,6 +1,6 @@
 // What part of time the chart shows: a range that ends now, or a span between two instants, and how keys and the mouse change it.
 
-/** @import { FeedInfo, Shown, Span } from "../page.d.ts" */
+/** @import { FeedInfo, IncidentInfo, Shown, Span } from "../page.d.ts" */
 
 const MINUTE = 60_000;
 const RANGES = [15, 60, 240, 1440, 10_080, 50_400]; // minutes
@@ -57,6 +57,24 @@ export function span(from, to, interval = 0) {
   const middle = (from + to) / 2;
   const half = Math.min(Math.max(to - from, 4000 * interval), LONGEST) / 2;
   return { from: new Date(Math.round(middle - half)).toISOString(), to: new Date(Math.round(middle + half)).toISOString() };
+}
+
+/**
+ * What brings an incident into sight: one that is over, with half as much before it and after it; an open one, the shortest range
+ * that reaches back to its start, as that goes on by itself.
+ * @param {IncidentInfo} incident
+ * @param {FeedInfo} feed
+ * @param {number} now epoch milliseconds
+ * @returns {{ span: Span | null, minutes?: number }}
+ */
+export function sight({ start, end }, feed, now) {
+  const newest = feed.newest_at === null ? now : Date.parse(feed.newest_at);
+  const from = Date.parse(start);
+  const to = end === null ? now : Date.parse(end);
+  const range = ranges(feed).find((minutes) => (newest < now - minutes * MINUTE ? newest : now) - 0.9 * minutes * MINUTE < from);
+  if (end === null && range !== undefined) return { span: null, minutes: range };
+  const beside = Math.max((to - from) / 2, 1000 * FEWEST * feed.interval_seconds);
+  return { span: span(from - beside, to + beside) };
 }
 
 /**

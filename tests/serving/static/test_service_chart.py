@@ -1,0 +1,123 @@
+"""The chart of one service in a real browser, without Kafka: the incidents in it, and what it says at the pointer."""
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from serving.state import State
+from tests.serving import world
+from tests.serving.conftest import CHROMIUM, served
+from tests.serving.static.conftest import drawn
+from tests.serving.test_incidents import of
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+MINUTE = dt.timedelta(minutes=1)
+NOON = dt.datetime(2026, 7, 1, 16, tzinfo=dt.UTC)  # in New York
+HOUR = f"from={NOON:%Y-%m-%dT%H:%M:%SZ}&to={NOON + 60 * MINUTE:%Y-%m-%dT%H:%M:%SZ}"
+
+
+class Site(NamedTuple):
+    url: str
+    state: State
+    feed: str
+
+    def incident(self, service: str, start: dt.datetime, end: dt.datetime | None, **more) -> None:
+        """Too high from start to end, at its peak with 400 after two minutes."""
+        peak = {"peak": 400.0, "peak_expected": 100.0, "peak_at": ms(start + 2 * MINUTE), "direction": "high"}
+        state = "opened" if end is None else "closed"
+        this = replace(of(service, ms(start), state), end=None if end is None else ms(end), **peak | more)
+        self.state.incidents.put(self.feed, this)
+
+
+def ms(at: dt.datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+@pytest.fixture
+def site(offline, feed, lake) -> Iterator[Site]:
+    """History of two services: an hour of readings from noon of a day in July."""
+    ticks = [NOON + number * dt.timedelta(seconds=10) for number in range(360)]
+    world.archive(lake, feed, {(service, at): 100 for service in ("a", "b") for at in ticks} | {("a", NOON + 22 * MINUTE): 400})
+    with served(offline) as (url, state):
+        yield Site(f"{url}/?feed={feed.name}", state, feed.name)
+
+
+def place(page: Page, at: dt.datetime, value: float = 210) -> tuple[float, float]:
+    """Where on the page the chart has that instant and value."""
+    box = page.locator("#chart .u-over").bounding_box()
+    assert box is not None
+    script = "([at, value]) => [sundial.chart.plot.valToPos(at, 'x'), sundial.chart.plot.valToPos(value, 'y')]"
+    x, y = page.evaluate(script, [at.timestamp(), value])
+    return box["x"] + x, box["y"] + y
+
+
+PIXEL = """([x, y]) => {
+  const context = document.querySelector("#chart canvas").getContext("2d");
+  return Array.from(context.getImageData(x * devicePixelRatio, y * devicePixelRatio, 1, 1).data);
+}"""
+
+
+def ink(page: Page, at: dt.datetime, value: float) -> list[int]:
+    """Red, green and blue that are painted there, on white."""
+    box = page.locator("#chart canvas").bounding_box()
+    assert box is not None
+    x, y = place(page, at, value)
+    *colours, opacity = page.evaluate(PIXEL, [round(x - box["x"]), round(y - box["y"])])
+    return [round(each * opacity / 255 + 255 - opacity) for each in colours]
+
+
+def shaded(page: Page, minute: int) -> bool:
+    """Whether a place of no line and no grid is painted reddish, in that minute of the hour."""
+    red, green, blue = ink(page, NOON + minute * MINUTE + MINUTE / 3, 310)
+    return red > max(green, blue) + 10
+
+
+def test_incidents_are_shaded_from_start_to_end_with_their_peak_and_named_at_the_pointer(page, site):
+    site.incident("a", NOON + 20 * MINUTE, NOON + 30 * MINUTE)
+    site.incident("a", NOON + 50 * MINUTE, None, peak=30.0, direction="low", group="g")  # a group's member, open
+    site.incident("b", NOON + 5 * MINUTE, NOON + 10 * MINUTE)
+    page.goto(f"{site.url}&service=a&{HOUR}")
+    drawn(page)
+    until("they are shaded", lambda: shaded(page, 25))
+    assert [minute for minute in range(1, 60, 2) if shaded(page, minute)] == [21, 23, 25, 27, 29, 51, 53, 55, 57, 59], (
+        "the open one to the right edge, that of b not at all"
+    )
+    ring = [ink(page, NOON + 22 * MINUTE, 400 + off) for off in range(-12, 13)]
+    assert any(red > 190 and green < 110 for red, green, _ in ring), "a ring at the peak"
+    expect(page.locator("#at-incident")).to_be_hidden()
+    page.mouse.move(*place(page, NOON + 25 * MINUTE))
+    expect(page.locator("#at-incident")).to_have_text("Incident: Too high, 10 min long: 400 at its peak, 100 expected")
+    expect(page.locator("#at")).to_have_text("Wed 01 Jul, 12:25:00 · 16:25:00 UTC")
+    page.mouse.move(*place(page, NOON + 52 * MINUTE))
+    expect(page.locator("#at-incident")).to_contain_text("Incident: Too low, for")
+    page.mouse.move(*place(page, NOON + 40 * MINUTE))
+    expect(page.locator("#at-incident")).to_be_hidden()
+
+
+def test_an_incident_comes_into_sight_from_the_chart_and_from_its_row(page, site):
+    site.incident("a", NOON + 20 * MINUTE, NOON + 30 * MINUTE)
+    site.incident("b", NOON + 40 * MINUTE, NOON + 41 * MINUTE)
+    page.goto(f"{site.url}&service=a&{HOUR}")
+    drawn(page)
+    until("it is shaded", lambda: shaded(page, 25))
+    page.mouse.click(*place(page, NOON + 25 * MINUTE))
+    expect(page.locator("#instant-text")).to_have_text("01 Jul 2026, 12:15:00 to 01 Jul 2026, 12:35:00.")
+    until("its readings are drawn", lambda: drawn(page)[0][0] == (NOON + 15 * MINUTE).timestamp())
+    page.locator("#incidents li", has_text="12:40:00").locator("p").first.click()
+    expect(page.locator("#chart-title")).to_have_text("b")
+    expect(page.locator("#instant-text")).to_have_text("01 Jul 2026, 12:36:00 to 01 Jul 2026, 12:45:00.")
+
+
+def test_an_open_incident_comes_into_sight_in_a_range_that_goes_on(page, site):
+    now = dt.datetime.now(dt.UTC)
+    site.incident("b", now - 50 * MINUTE, None)
+    page.goto(f"{site.url}&service=a&minutes=1440&{HOUR}")
+    page.locator("#incidents li").click()
+    expect(page.locator("#chart-title")).to_have_text("b")
+    expect(page.locator("#instant")).to_be_hidden()
+    assert page.evaluate("new URLSearchParams(location.search).get('minutes')") == "60"
