@@ -3,6 +3,7 @@
 import { Chart } from "./chart.js";
 import { asked, chosen, follow, keep, offer, takePart, takeService } from "./choice.js";
 import { byId, empty } from "./dom.js";
+import { earlier } from "./earlier.js";
 import { late, mark, readingsAsOf, verdict } from "./freshness.js";
 import { gateResults } from "./gate.js";
 import { incidents, withIncident } from "./incidents.js";
@@ -13,7 +14,7 @@ import { around, byKey, sight, span } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
 import { Stream } from "./stream.js";
 
-/** @import { AnomalyInfo, FeedInfo, Health, IncidentInfo, ScoredPoint, ServiceInfo, Shown, StreamInfo } from "../page.d.ts" */
+/** @import { AnomalyInfo, FeedInfo, Health, IncidentInfo, ScoredPoint, Series, ServiceInfo, Shown, Span, StreamInfo } from "../page.d.ts" */
 /** @import { Choice } from "./choice.js" */
 
 const STATE_SECONDS = 5;
@@ -58,6 +59,12 @@ async function choose(choice, url = "push") {
   stream.follow(`/api/events?${new URLSearchParams({ feed: chosen.feed.name, ...(chosen.service !== null && { service: chosen.service }) })}`);
 }
 
+/** @type {(asked: Span | { minutes: string }) => Promise<Series>} */
+function seriesOf(asked) {
+  const query = new URLSearchParams({ ...asked, width: String(chart.width) });
+  return get(path(`/services/${encodeURIComponent(chosen.service ?? "")}/series?${query}`), loading.signal);
+}
+
 /** @param {boolean} redraw */
 async function loadSeries(redraw) {
   byId("chart-title").textContent = chosen.service ?? chosen.feed.name;
@@ -72,19 +79,20 @@ async function loadSeries(redraw) {
     empty(byId("chart-empty"), `No reading and no baseline of ${chosen.feed.name} yet. Start its stream and send it readings:`, `sundial replay FILE --feed ${chosen.feed.name}`);
     return;
   }
-  const query = new URLSearchParams({ ...(chosen.span ?? { minutes: String(chosen.minutes) }), width: String(chart.width) });
+  const asked = chosen.span ?? { minutes: String(chosen.minutes) };
   /** @type {Shown} */
-  const series = { ...(await get(path(`/services/${encodeURIComponent(chosen.service)}/series?${query}`), loading.signal)), fixed: chosen.span !== null, stale: false, late: 0 };
+  const series = { ...(await seriesOf(asked)), span: chosen.span, stale: false, late: 0 };
   now.series = series;
   now.loadedAt = serverNow();
   const nothing = series.newest === null && series.buckets.expected.every((each) => each === null);
   empty(byId("chart-empty"), nothing ? series.loading ? "No reading was found yet. Serving still reads what Kafka holds." : "No reading in this window, and no baseline that expects one. Choose a longer window, or send readings:" : null, nothing && !series.loading ? `sundial replay FILE --feed ${chosen.feed.name}` : null);
   byId("loading").hidden = !series.loading;
-  byId("key").hidden = nothing && !series.fixed;
+  byId("key").hidden = nothing && !series.span;
   byId("key-range").hidden = series.bucket_seconds === series.interval_seconds;
-  if (redraw || !chart.plot) chart.show(nothing && !series.fixed ? null : series);
+  if (redraw || !chart.plot) chart.show(nothing && !series.span ? null : series);
   else chart.update(series);
   panels.figures(series);
+  chart.compare(await earlier(chosen.comparison, series, seriesOf));
 }
 
 async function loadHealth() {

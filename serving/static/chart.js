@@ -5,11 +5,13 @@ import { axes, upright } from "./chart_axes.js";
 import { alone, columns } from "./chart_columns.js";
 import { incidentAt, markPeaks, shade } from "./chart_incidents.js";
 import { clock } from "./dom.js";
+import { windowOf } from "./ranges.js";
 import { readout } from "./readout.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 /** @import { IncidentInfo, Plot, Shown } from "../page.d.ts" */
+/** @import { Earlier } from "./earlier.js" */
 
 export class Chart {
   /**
@@ -26,19 +28,22 @@ export class Chart {
     this.incidents = /** @type {IncidentInfo[]} */ ([]);
     this.series = /** @type {Shown | null} */ (null);
     this.plot = /** @type {Plot | null} */ (null);
-    dark.addEventListener("change", () => this.show(this.series));
+    this.earlier = /** @type {Earlier | null} */ (null);
+    dark.addEventListener("change", () => this.show(this.series, this.earlier));
     new ResizeObserver(() => this.plot?.setSize(this.size())).observe(element);
   }
 
   /**
    * Draws a series from scratch: other service, window or colours.
    * @param {Shown | null} series
+   * @param {Earlier | null} [earlier] what it is compared with, if that is loaded
    */
-  show(series) {
+  show(series, earlier = null) {
     this.plot?.destroy();
     this.plot = null;
     this.series = series;
-    if (series) this.plot = new uPlot(this.options(series), columns(series), this.element);
+    this.earlier = earlier;
+    if (series) this.plot = new uPlot(this.options(series), columns(series, this.earlier), this.element);
   }
 
   /**
@@ -47,7 +52,14 @@ export class Chart {
    */
   update(series) {
     this.series = series;
-    this.plot?.setData(columns(series));
+    this.plot?.setData(columns(series, this.earlier));
+  }
+
+  /** @param {Earlier | null} earlier what it is compared with */
+  compare(earlier) {
+    if (earlier === this.earlier) return;
+    this.earlier = earlier;
+    if (this.series) this.update(this.series);
   }
 
   /** @param {IncidentInfo[]} incidents of the service */
@@ -66,7 +78,7 @@ export class Chart {
   tell() {
     const { plot, series, pointed } = this;
     if (!plot || !series) return;
-    readout(plot, series, pointed);
+    readout(plot, series, pointed, this.earlier);
     plot.over.style.cursor = pointed ? "pointer" : "";
   }
 
@@ -108,7 +120,7 @@ export class Chart {
       legend: { show: false },
       cursor: { points: { size: 7 }, drag: { x: true, y: false, setScale: false, dist: 8 }, bind: { dblclick: () => () => this.reset() } },
       scales: {
-        x: { range: () => [Date.parse(shown().start) / 1000, Date.parse(shown().until) / 1000] },
+        x: { range: () => windowOf(shown()).map((at) => at / 1000) },
         y: { range: (/** @type {Plot} */ _plot, /** @type {number | null} */ low, /** @type {number | null} */ high) => upright(low, high) },
       },
       axes: axes(colour),
@@ -121,6 +133,7 @@ export class Chart {
         { stroke: colour("anomaly"), paths: () => null, points: { show: true, size: 6, width: 0, fill: colour("anomaly"), stroke: colour("anomaly") } },
         edge,
         edge,
+        { stroke: colour("earlier"), width: 1, points: { show: false, filter: alone, size: 3, fill: colour("earlier") } },
       ],
       bands: [{ series: [3, 2], fill: colour("band") }, { series: [7, 6], fill: colour("range") }],
       hooks: {
@@ -148,7 +161,7 @@ export class Chart {
  * @param {(at: string) => string} time
  */
 function mark(plot, series, colour, time) {
-  if (series.fixed) return;
+  if (series.span) return;
   const instant = series.end;
   const x = Math.round(plot.valToPos(Date.parse(instant) / 1000, "x", true));
   const { ctx, bbox } = plot;

@@ -2,16 +2,20 @@
 
 /** @import { Buckets, Columns, Plot, Series } from "../page.d.ts" */
 
+/** @import { Earlier } from "./earlier.js" */
+
 /**
- * Seconds, value, low, high, expected, anomalous value, lowest, highest.
+ * Seconds, value, low, high, expected, anomalous value, lowest, highest, earlier value.
  * @param {Series} series
+ * @param {Earlier | null} earlier
  * @returns {Columns}
  */
-export function columns({ start, bucket_seconds: length, buckets }) {
+export function columns(series, earlier) {
+  const { start, bucket_seconds: length, buckets } = series;
   const first = Date.parse(start) / 1000;
   const seconds = buckets.count.map((_, index) => first + index * length);
   const anomalous = buckets.count.map((_, index) => farthest(buckets, index));
-  return [seconds, buckets.mean, buckets.low, buckets.high, buckets.expected, anomalous, buckets.min, buckets.max];
+  return [seconds, buckets.mean, buckets.low, buckets.high, buckets.expected, anomalous, buckets.min, buckets.max, earlier?.column(series) ?? buckets.count.map(() => null)];
 }
 
 /**

@@ -1,16 +1,17 @@
-// What is chosen: feed, service, and a range or a span. It is kept in the URL and offered by the form at the top.
+// What is chosen: feed, service, a range or a span, and what this is compared with. It is kept in the URL and offered by the form at the top.
 
-import { byId, make, selectById } from "./dom.js";
+import { byId, inputById, make, selectById } from "./dom.js";
+import { COMPARISONS, comparisonOf } from "./earlier.js";
 import { inWords, ranges, spanOf, usual } from "./ranges.js";
 
 /** @import { FeedInfo, Span } from "../page.d.ts" */
-/** @typedef {{ feed?: FeedInfo, service?: string | null, minutes?: number | null, span?: Span | null }} Choice What is to change. */
+/** @typedef {{ feed?: FeedInfo, service?: string | null, minutes?: number | null, span?: Span | null, comparison?: string }} Choice What is to change. */
 
 /**
  * What is chosen, and among what; `asked` finds a feed before anything else reads it.
- * @type {{ feeds: FeedInfo[], feed: FeedInfo, services: string[], service: string | null, minutes: number, span: Span | null }}
+ * @type {{ feeds: FeedInfo[], feed: FeedInfo, services: string[], service: string | null, minutes: number, span: Span | null, comparison: string }}
  */
-export const chosen = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, minutes: 0, span: null };
+export const chosen = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, minutes: 0, span: null, comparison: "" };
 
 /**
  * What the URL asks for. Without a feed that is declared, the one whose newest reading is the newest of all.
@@ -24,16 +25,18 @@ export function asked() {
     service: parameters.get("service"),
     minutes: Number(parameters.get("minutes")),
     span: spanOf(parameters.get("from"), parameters.get("to")),
+    comparison: comparisonOf(parameters.get("compare")),
   };
 }
 
 /**
- * Takes over the feed and the part of time.
+ * Takes over the feed, the part of time and the comparison.
  * @param {Choice} choice
  */
-export function takePart({ feed = chosen.feed, minutes = chosen.minutes, span = chosen.span }) {
+export function takePart({ feed = chosen.feed, minutes = chosen.minutes, span = chosen.span, comparison = chosen.comparison }) {
   chosen.feed = feed;
   chosen.span = span;
+  chosen.comparison = comparison;
   chosen.minutes = minutes !== null && ranges(feed).includes(minutes) ? minutes : usual(feed);
 }
 
@@ -50,8 +53,8 @@ export function takeService(service, services, other) {
 
 /** Puts the choice into the URL. @type {(how: string) => void} */
 export function keep(how) {
-  const { feed, service, minutes, span } = chosen;
-  const query = new URLSearchParams({ feed: feed.name, ...(service !== null && { service }), minutes: String(minutes), ...span });
+  const { feed, service, minutes, span, comparison } = chosen;
+  const query = new URLSearchParams({ feed: feed.name, ...(service !== null && { service }), minutes: String(minutes), ...span, ...(comparison && { compare: comparison }) });
   if (location.search !== `?${query}`) history[how === "push" ? "pushState" : "replaceState"](null, "", `?${query}`);
 }
 
@@ -66,6 +69,11 @@ export function offer() {
   selectById("feed").value = chosen.feed.name;
   selectById("service").value = chosen.service ?? "";
   selectById("window").value = String(chosen.minutes);
+  const date = COMPARISONS.every(([each]) => each !== chosen.comparison);
+  byId("comparison").replaceChildren(...options([...COMPARISONS, ["date", "a date…"]]));
+  selectById("comparison").value = date ? "date" : chosen.comparison;
+  inputById("comparison-date").hidden = !date;
+  inputById("comparison-date").value = date ? chosen.comparison : "";
 }
 
 /**
@@ -77,5 +85,12 @@ export function follow(take) {
   selectById("feed").addEventListener("change", () => take({ feed: chosen.feeds.find((each) => each.name === selectById("feed").value), service: null, minutes: null, span: null }));
   selectById("service").addEventListener("change", () => take({ service: selectById("service").value }));
   selectById("window").addEventListener("change", () => take({ minutes: Number(selectById("window").value), span: null }));
+  const [comparison, date] = [selectById("comparison"), inputById("comparison-date")];
+  comparison.addEventListener("change", () => {
+    date.hidden = comparison.value !== "date";
+    if (date.hidden) take({ comparison: comparison.value });
+    else date.focus();
+  });
+  date.addEventListener("change", () => comparisonOf(date.value) && take({ comparison: date.value }));
   byId("to-now").addEventListener("click", () => take({ span: null }));
 }

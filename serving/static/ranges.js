@@ -78,13 +78,19 @@ export function sight({ start, end }, feed, now) {
 }
 
 /**
+ * From when to when a chart shows a series, epoch milliseconds.
+ * @param {Shown} series
+ */
+export const windowOf = ({ span, start, until }) => [span?.from ?? start, span?.to ?? until].map((at) => Date.parse(at));
+
+/**
  * What a key makes of what is shown: another span, "now", or nothing.
  * @param {string} key
  * @param {Shown} series
  * @returns {Span | "now" | null}
  */
 export function byKey(key, series) {
-  const [from, to] = [Date.parse(series.start), Date.parse(series.until)];
+  const [from, to] = windowOf(series);
   const quarter = (to - from) / 4;
   if (key === "Escape") return "now";
   if (key === "ArrowLeft") return span(from - quarter, to - quarter);

@@ -34,5 +34,5 @@ def site(at, broker, online, feed, lake, drive):
 
 def drawn(page: Page) -> list[list]:
     """Columns of the chart: seconds, value, low, high, expected, anomalous value."""
-    until("the chart is drawn", lambda: page.evaluate("globalThis.sundial?.chart.data.length === 8"))
+    until("the chart is drawn", lambda: page.evaluate("globalThis.sundial?.chart.data.length === 9"))
     return page.evaluate("sundial.chart.data.slice(0, 6).map((column) => Array.from(column))")

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -121,3 +122,56 @@ def test_an_open_incident_comes_into_sight_in_a_range_that_goes_on(page, site):
     expect(page.locator("#chart-title")).to_have_text("b")
     expect(page.locator("#instant")).to_be_hidden()
     assert page.evaluate("new URLSearchParams(location.search).get('minutes')") == "60"
+
+
+def earlier(page: Page) -> dict[str, float]:
+    """What the chart compares with, by the local time in New York of what is shown."""
+    until("it is drawn", lambda: page.evaluate("(sundial.chart.data[8] ?? []).some((value) => value !== null)"))
+    seconds, values = page.evaluate("[0, 8].map((column) => Array.from(sundial.chart.data[column]))")
+    zone = ZoneInfo("America/New_York")
+    both = zip(seconds, values, strict=True)
+    return {f"{dt.datetime.fromtimestamp(at, zone):%H:%M:%S}": value for at, value in both if value is not None}
+
+
+def test_a_range_is_compared_with_the_day_and_the_week_before_and_with_a_date(page, site, feed, lake):
+    before = {1: 111, 7: 777, 30: 333}
+    world.archive(lake, feed, {("a", NOON - dt.timedelta(days=days)): value for days, value in before.items()})
+    page.goto(f"{site.url}&service=a&{HOUR}")
+    drawn(page)
+    expect(page.locator("#key-earlier")).to_be_hidden()
+    page.locator("#comparison").select_option("the day before")
+    assert earlier(page) == {"12:00:00": 111}
+    page.mouse.move(*place(page, NOON))
+    expect(page.locator("#key-earlier")).to_have_text("Tue 30 Jun 111")
+    page.locator("#comparison").select_option("the week before")
+    until("the week before is drawn", lambda: earlier(page) == {"12:00:00": 777})
+    page.locator("#comparison").select_option("a date…")
+    page.locator("#comparison-date").fill("2026-06-01")
+    until("the date is drawn", lambda: earlier(page) == {"12:00:00": 333})
+    assert "compare=2026-06-01" in page.url
+    page.reload()
+    until("the date is drawn", lambda: earlier(page) == {"12:00:00": 333})
+    expect(page.locator("#comparison-date")).to_have_value("2026-06-01")
+    page.locator("#comparison").select_option("nothing")
+    expect(page.locator("#key-earlier")).to_be_hidden()
+    assert "compare" not in page.url
+
+
+def test_a_comparison_is_of_the_same_local_time_when_the_clocks_were_set(page, site, feed, lake):
+    set_back = dt.datetime(2026, 11, 1, tzinfo=feed.zone)
+    set_forward = dt.datetime(2026, 3, 8, tzinfo=feed.zone)
+    hours = {day + number * dt.timedelta(hours=1): 10 * number for day in (set_back, set_forward) for number in range(24)}
+    world.archive(lake, feed, {("a", at.astimezone(dt.UTC)): value for at, value in hours.items() if real(at)})
+    page.goto(f"{site.url}&service=a&compare=day&from=2026-11-02T05:00:00Z&to=2026-11-02T17:00:00Z")
+    found = earlier(page)
+    assert {time: value for time, value in found.items() if time.endswith(":00:00")} == {
+        f"{hour:02}:00:00": 10 * hour for hour in range(12)
+    }
+    page.goto(f"{site.url}&service=a&compare=day&from=2026-03-09T04:00:00Z&to=2026-03-09T16:00:00Z")
+    until("the day of March is drawn", lambda: "02:00:00" not in earlier(page))
+    assert earlier(page) == {f"{hour:02}:00:00": 10 * hour for hour in range(12) if hour != 2}, "the clocks skipped 2:00"
+
+
+def real(at: dt.datetime) -> bool:
+    """Whether the clocks do not skip that local time."""
+    return at.astimezone(dt.UTC).astimezone(at.tzinfo).replace(tzinfo=None) == at.replace(tzinfo=None)
