@@ -2,6 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { asked, chosen, follow, keep, offer, takePart, takeService } from "./choice.js";
+import { chooseDates } from "./dates.js";
 import { byId, empty } from "./dom.js";
 import { earlier } from "./earlier.js";
 import { late, mark, readingsAsOf, verdict } from "./freshness.js";
@@ -10,7 +11,7 @@ import { incidents, withIncident } from "./incidents.js";
 import { insert, slide } from "./live_series.js";
 import { failing, get, onlyLoad, run } from "./loads.js";
 import * as panels from "./panels.js";
-import { around, byKey, sight, span } from "./ranges.js";
+import { around, byKey, sight, span, windowOf } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
 import { Stream } from "./stream.js";
 
@@ -18,8 +19,7 @@ import { Stream } from "./stream.js";
 /** @import { Choice } from "./choice.js" */
 
 const STATE_SECONDS = 5;
-const SHOWN_ANOMALIES = 100;
-const SHOWN_INCIDENTS = 50;
+const [SHOWN_ANOMALIES, SHOWN_INCIDENTS] = [100, 50];
 const SHOWN_GATE_RESULTS = 10;
 
 const chart = new Chart(byId("chart"), (from, to) => take({ span: span(from, to, chosen.feed.interval_seconds) }), () => take({ span: null }), lookAtIncident);
@@ -226,7 +226,7 @@ async function reload() {
 /** @type {(choice: Choice) => void} */
 const take = (choice) => void run("choice", () => choose(choice));
 
-follow(take);
+follow(take, () => now.series && chooseDates(windowOf(now.series), chosen.feed.timezone, (span) => take({ span })));
 byId("chart").addEventListener("keydown", ({ key }) => {
   const wanted = now.series && byKey(key, now.series);
   if (wanted) take({ span: wanted === "now" ? null : wanted });

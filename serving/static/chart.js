@@ -1,8 +1,9 @@
 // The chart of one service: value, what was expected, the band that the rule lets pass, anomalies, incidents. Drawn by uPlot.
 
 /* global uPlot */
-import { axes, upright } from "./chart_axes.js";
+import { axes, besideLabels, upright } from "./chart_axes.js";
 import { alone, columns } from "./chart_columns.js";
+import { gestures } from "./chart_gestures.js";
 import { incidentAt, markPeaks, shade } from "./chart_incidents.js";
 import { clock } from "./dom.js";
 import { windowOf } from "./ranges.js";
@@ -18,18 +19,21 @@ export class Chart {
    * @param {HTMLElement} element
    * @param {(from: number, to: number) => void} zoom called with epoch milliseconds, when a part is dragged over
    * @param {() => void} reset called at a double click
-   * @param {(incident: IncidentInfo) => void} look called when an incident is clicked
+   * @param {(incident: IncidentInfo) => void} enter called when an incident is clicked
    */
-  constructor(element, zoom, reset, look) {
+  constructor(element, zoom, reset, enter) {
     this.element = element;
     this.zoom = zoom;
     this.reset = reset;
-    this.look = look;
+    this.enter = enter;
     this.incidents = /** @type {IncidentInfo[]} */ ([]);
     this.series = /** @type {Shown | null} */ (null);
     this.plot = /** @type {Plot | null} */ (null);
     this.earlier = /** @type {Earlier | null} */ (null);
     dark.addEventListener("change", () => this.show(this.series, this.earlier));
+    this.view = /** @type {number[] | null} */ (null); // epoch milliseconds: what is under the hand, until it is loaded
+    this.moving = false;
+    gestures(this);
     new ResizeObserver(() => this.plot?.setSize(this.size())).observe(element);
   }
 
@@ -41,6 +45,7 @@ export class Chart {
   show(series, earlier = null) {
     this.plot?.destroy();
     this.plot = null;
+    if (!this.moving) this.view = null;
     this.series = series;
     this.earlier = earlier;
     if (series) this.plot = new uPlot(this.options(series), columns(series, this.earlier), this.element);
@@ -82,6 +87,25 @@ export class Chart {
     plot.over.style.cursor = pointed ? "pointer" : "";
   }
 
+  /** @param {number[]} window shows that part of time with what is loaded, epoch milliseconds */
+  look(window) {
+    this.moving = true;
+    this.view = window;
+    this.plot?.redraw(true);
+  }
+
+  /** Has loaded what is under the hand. */
+  settle() {
+    if (!this.moving || !this.view) return;
+    this.moving = false;
+    this.zoom(this.view[0], this.view[1]);
+  }
+
+  /** Of a reading, seconds. */
+  get interval() {
+    return this.series?.interval_seconds ?? 0;
+  }
+
   /** @param {Plot} plot of which a part was dragged over */
   dragged(plot) {
     const { left, width } = plot.select;
@@ -116,11 +140,11 @@ export class Chart {
     return {
       ...this.size(),
       tzDate: (/** @type {number} */ seconds) => uPlot.tzDate(new Date(seconds * 1000), series.timezone),
-      padding: [12, 12, 0, 0],
+      padding: [12, () => besideLabels(this.view ?? windowOf(shown())), 0, 0],
       legend: { show: false },
-      cursor: { points: { size: 7 }, drag: { x: true, y: false, setScale: false, dist: 8 }, bind: { dblclick: () => () => this.reset() } },
+      cursor: { points: { size: 7 }, drag: { x: true, y: false, setScale: false, dist: 8 }, bind: { dblclick: () => () => this.reset(), mousedown: unlessShift } },
       scales: {
-        x: { range: () => windowOf(shown()).map((at) => at / 1000) },
+        x: { range: () => (this.view ?? windowOf(shown())).map((at) => at / 1000) },
         y: { range: (/** @type {Plot} */ _plot, /** @type {number | null} */ low, /** @type {number | null} */ high) => upright(low, high) },
       },
       axes: axes(colour),
@@ -137,7 +161,7 @@ export class Chart {
       ],
       bands: [{ series: [3, 2], fill: colour("band") }, { series: [7, 6], fill: colour("range") }],
       hooks: {
-        ready: [(/** @type {Plot} */ plot) => plot.over.addEventListener("click", () => this.pointed && this.look(this.pointed))],
+        ready: [(/** @type {Plot} */ plot) => plot.over.addEventListener("click", () => this.pointed && this.enter(this.pointed))],
         setSelect: [(/** @type {Plot} */ plot) => this.dragged(plot)],
         setCursor: [() => this.tell()],
         drawClear: [(/** @type {Plot} */ plot) => shade(plot, this.incidents, colour)],
@@ -152,6 +176,12 @@ export class Chart {
     };
   }
 }
+
+/**
+ * With Shift, dragging moves the chart and chooses no part of it.
+ * @type {(plot: Plot, target: Element, handle: (event: MouseEvent) => void) => (event: MouseEvent) => void}
+ */
+const unlessShift = (_plot, _target, handle) => (event) => event.shiftKey || handle(event);
 
 /**
  * A dotted line at now, or at the newest reading of a feed that lies in the past.
@@ -174,8 +204,10 @@ function mark(plot, series, colour, time) {
   ctx.moveTo(x, bbox.top);
   ctx.lineTo(x, bbox.top + bbox.height);
   ctx.stroke();
-  ctx.textAlign = "left";
   ctx.font = `${11 * scale}px system-ui`;
-  ctx.fillText(series.live && !series.stale ? "now" : time(instant), x + 5 * scale, bbox.top + 11 * scale);
+  const text = series.live && !series.stale ? "now" : time(instant);
+  const fits = x + 5 * scale + ctx.measureText(text).width < ctx.canvas.width;
+  ctx.textAlign = fits ? "left" : "right";
+  ctx.fillText(text, x + (fits ? 5 : -5) * scale, bbox.top + 11 * scale);
   ctx.restore();
 }

@@ -15,6 +15,12 @@ const written = (values) => values.map((value) => (Math.abs(values[values.length
 const wide = (_plot, values) => AROUND_LABEL + DIGIT * Math.max(3, ...(values ?? []).map((each) => each.length));
 
 /**
+ * Pixels to the right of the plot, for half of the last label: wider where labels have seconds.
+ * @type {(window: number[]) => number} epoch milliseconds
+ */
+export const besideLabels = ([from, to]) => (to - from < 600_000 ? 32 : 20);
+
+/**
  * uPlot's axes of time and value.
  * @param {(name: string) => string} colour
  */

@@ -65,10 +65,10 @@ export function offer() {
   byId("feed").replaceChildren(...options(chosen.feeds.map((each) => [each.name, each.name])));
   byId("service").replaceChildren(...options(chosen.services.length ? chosen.services.map((each) => [each, each]) : [["", "none yet"]]));
   selectById("service").disabled = !chosen.services.length;
-  byId("window").replaceChildren(...options(ranges(chosen.feed).map((each) => [each, inWords(each)])));
+  byId("window").replaceChildren(...options([...ranges(chosen.feed).map((each) => [each, inWords(each)]), ["dates", "dates…"]]));
   selectById("feed").value = chosen.feed.name;
   selectById("service").value = chosen.service ?? "";
-  selectById("window").value = String(chosen.minutes);
+  selectById("window").value = chosen.span ? "dates" : String(chosen.minutes);
   const date = COMPARISONS.every(([each]) => each !== chosen.comparison);
   byId("comparison").replaceChildren(...options([...COMPARISONS, ["date", "a date…"]]));
   selectById("comparison").value = date ? "date" : chosen.comparison;
@@ -77,14 +77,21 @@ export function offer() {
 }
 
 /**
- * Calls `take` with what a person chooses in the form.
+ * Calls `take` with what a person chooses in the form, and `dates` where that is from when to when.
  * @param {(choice: Choice) => void} take
+ * @param {() => void} dates
  */
-export function follow(take) {
+export function follow(take, dates) {
   byId("choice").addEventListener("submit", (event) => event.preventDefault());
   selectById("feed").addEventListener("change", () => take({ feed: chosen.feeds.find((each) => each.name === selectById("feed").value), service: null, minutes: null, span: null }));
   selectById("service").addEventListener("change", () => take({ service: selectById("service").value }));
-  selectById("window").addEventListener("change", () => take({ minutes: Number(selectById("window").value), span: null }));
+  const window = selectById("window");
+  window.addEventListener("change", () => {
+    if (window.value !== "dates") return take({ minutes: Number(window.value), span: null });
+    window.value = String(chosen.minutes);
+    dates();
+  });
+  byId("to-dates").addEventListener("click", dates);
   const [comparison, date] = [selectById("comparison"), inputById("comparison-date")];
   comparison.addEventListener("change", () => {
     date.hidden = comparison.value !== "date";

@@ -1,61 +1,18 @@
 """The chart of one service in a real browser, without Kafka: the incidents in it, and what it says at the pointer."""
 
 import datetime as dt
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import NamedTuple
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from serving.state import State
 from tests.serving import world
-from tests.serving.conftest import CHROMIUM, served
-from tests.serving.static.conftest import drawn
-from tests.serving.test_incidents import of
+from tests.serving.conftest import CHROMIUM
+from tests.serving.static.conftest import HOUR, MINUTE, NOON, drawn, place
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
-MINUTE = dt.timedelta(minutes=1)
-NOON = dt.datetime(2026, 7, 1, 16, tzinfo=dt.UTC)  # in New York
-HOUR = f"from={NOON:%Y-%m-%dT%H:%M:%SZ}&to={NOON + 60 * MINUTE:%Y-%m-%dT%H:%M:%SZ}"
-
-
-class Site(NamedTuple):
-    url: str
-    state: State
-    feed: str
-
-    def incident(self, service: str, start: dt.datetime, end: dt.datetime | None, **more) -> None:
-        """Too high from start to end, at its peak with 400 after two minutes."""
-        peak = {"peak": 400.0, "peak_expected": 100.0, "peak_at": ms(start + 2 * MINUTE), "direction": "high"}
-        state = "opened" if end is None else "closed"
-        this = replace(of(service, ms(start), state), end=None if end is None else ms(end), **peak | more)
-        self.state.incidents.put(self.feed, this)
-
-
-def ms(at: dt.datetime) -> int:
-    return round(at.timestamp() * 1000)
-
-
-@pytest.fixture
-def site(offline, feed, lake) -> Iterator[Site]:
-    """History of two services: an hour of readings from noon of a day in July."""
-    ticks = [NOON + number * dt.timedelta(seconds=10) for number in range(360)]
-    world.archive(lake, feed, {(service, at): 100 for service in ("a", "b") for at in ticks} | {("a", NOON + 22 * MINUTE): 400})
-    with served(offline) as (url, state):
-        yield Site(f"{url}/?feed={feed.name}", state, feed.name)
-
-
-def place(page: Page, at: dt.datetime, value: float = 210) -> tuple[float, float]:
-    """Where on the page the chart has that instant and value."""
-    box = page.locator("#chart .u-over").bounding_box()
-    assert box is not None
-    script = "([at, value]) => [sundial.chart.plot.valToPos(at, 'x'), sundial.chart.plot.valToPos(value, 'y')]"
-    x, y = page.evaluate(script, [at.timestamp(), value])
-    return box["x"] + x, box["y"] + y
-
 
 PIXEL = """([x, y]) => {
   const context = document.querySelector("#chart canvas").getContext("2d");
@@ -78,11 +35,11 @@ def shaded(page: Page, minute: int) -> bool:
     return red > max(green, blue) + 10
 
 
-def test_incidents_are_shaded_from_start_to_end_with_their_peak_and_named_at_the_pointer(page, site):
-    site.incident("a", NOON + 20 * MINUTE, NOON + 30 * MINUTE)
-    site.incident("a", NOON + 50 * MINUTE, None, peak=30.0, direction="low", group="g")  # a group's member, open
-    site.incident("b", NOON + 5 * MINUTE, NOON + 10 * MINUTE)
-    page.goto(f"{site.url}&service=a&{HOUR}")
+def test_incidents_are_shaded_from_start_to_end_with_their_peak_and_named_at_the_pointer(page, past):
+    past.incident("a", NOON + 20 * MINUTE, NOON + 30 * MINUTE)
+    past.incident("a", NOON + 50 * MINUTE, None, peak=30.0, direction="low", group="g")  # a group's member, open
+    past.incident("b", NOON + 5 * MINUTE, NOON + 10 * MINUTE)
+    page.goto(f"{past.url}&service=a&{HOUR}")
     drawn(page)
     until("they are shaded", lambda: shaded(page, 25))
     assert [minute for minute in range(1, 60, 2) if shaded(page, minute)] == [21, 23, 25, 27, 29, 51, 53, 55, 57, 59], (
@@ -100,10 +57,10 @@ def test_incidents_are_shaded_from_start_to_end_with_their_peak_and_named_at_the
     expect(page.locator("#at-incident")).to_be_hidden()
 
 
-def test_an_incident_comes_into_sight_from_the_chart_and_from_its_row(page, site):
-    site.incident("a", NOON + 20 * MINUTE, NOON + 30 * MINUTE)
-    site.incident("b", NOON + 40 * MINUTE, NOON + 41 * MINUTE)
-    page.goto(f"{site.url}&service=a&{HOUR}")
+def test_an_incident_comes_into_sight_from_the_chart_and_from_its_row(page, past):
+    past.incident("a", NOON + 20 * MINUTE, NOON + 30 * MINUTE)
+    past.incident("b", NOON + 40 * MINUTE, NOON + 41 * MINUTE)
+    page.goto(f"{past.url}&service=a&{HOUR}")
     drawn(page)
     until("it is shaded", lambda: shaded(page, 25))
     page.mouse.click(*place(page, NOON + 25 * MINUTE))
@@ -114,10 +71,10 @@ def test_an_incident_comes_into_sight_from_the_chart_and_from_its_row(page, site
     expect(page.locator("#instant-text")).to_have_text("01 Jul 2026, 12:36:00 to 01 Jul 2026, 12:45:00.")
 
 
-def test_an_open_incident_comes_into_sight_in_a_range_that_goes_on(page, site):
+def test_an_open_incident_comes_into_sight_in_a_range_that_goes_on(page, past):
     now = dt.datetime.now(dt.UTC)
-    site.incident("b", now - 50 * MINUTE, None)
-    page.goto(f"{site.url}&service=a&minutes=1440&{HOUR}")
+    past.incident("b", now - 50 * MINUTE, None)
+    page.goto(f"{past.url}&service=a&minutes=1440&{HOUR}")
     page.locator("#incidents li").click()
     expect(page.locator("#chart-title")).to_have_text("b")
     expect(page.locator("#instant")).to_be_hidden()
@@ -133,10 +90,10 @@ def earlier(page: Page) -> dict[str, float]:
     return {f"{dt.datetime.fromtimestamp(at, zone):%H:%M:%S}": value for at, value in both if value is not None}
 
 
-def test_a_range_is_compared_with_the_day_and_the_week_before_and_with_a_date(page, site, feed, lake):
+def test_a_range_is_compared_with_the_day_and_the_week_before_and_with_a_date(page, past, feed, lake):
     before = {1: 111, 7: 777, 30: 333}
     world.archive(lake, feed, {("a", NOON - dt.timedelta(days=days)): value for days, value in before.items()})
-    page.goto(f"{site.url}&service=a&{HOUR}")
+    page.goto(f"{past.url}&service=a&{HOUR}")
     drawn(page)
     expect(page.locator("#key-earlier")).to_be_hidden()
     page.locator("#comparison").select_option("the day before")
@@ -157,19 +114,40 @@ def test_a_range_is_compared_with_the_day_and_the_week_before_and_with_a_date(pa
     assert "compare" not in page.url
 
 
-def test_a_comparison_is_of_the_same_local_time_when_the_clocks_were_set(page, site, feed, lake):
+def test_a_comparison_is_of_the_same_local_time_when_the_clocks_were_set(page, past, feed, lake):
     set_back = dt.datetime(2026, 11, 1, tzinfo=feed.zone)
     set_forward = dt.datetime(2026, 3, 8, tzinfo=feed.zone)
     hours = {day + number * dt.timedelta(hours=1): 10 * number for day in (set_back, set_forward) for number in range(24)}
     world.archive(lake, feed, {("a", at.astimezone(dt.UTC)): value for at, value in hours.items() if real(at)})
-    page.goto(f"{site.url}&service=a&compare=day&from=2026-11-02T05:00:00Z&to=2026-11-02T17:00:00Z")
+    page.goto(f"{past.url}&service=a&compare=day&from=2026-11-02T05:00:00Z&to=2026-11-02T17:00:00Z")
     found = earlier(page)
     assert {time: value for time, value in found.items() if time.endswith(":00:00")} == {
-        f"{hour:02}:00:00": 10 * hour for hour in range(12)
+        f"{hour:02}:00:00": 10 * hour for hour in range(13)
     }
-    page.goto(f"{site.url}&service=a&compare=day&from=2026-03-09T04:00:00Z&to=2026-03-09T16:00:00Z")
+    page.goto(f"{past.url}&service=a&compare=day&from=2026-03-09T04:00:00Z&to=2026-03-09T16:00:00Z")
     until("the day of March is drawn", lambda: "02:00:00" not in earlier(page))
-    assert earlier(page) == {f"{hour:02}:00:00": 10 * hour for hour in range(12) if hour != 2}, "the clocks skipped 2:00"
+    assert earlier(page) == {f"{hour:02}:00:00": 10 * hour for hour in range(13) if hour != 2}, "the clocks skipped 2:00"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_at_360_pixels_the_figures_lie_below_the_chart_and_cover_nothing(page, past, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 360, "height": 800})
+    past.incident("a", NOON + 20 * MINUTE, NOON + 30 * MINUTE, level_shift=True)
+    page.goto(f"{past.url}&service=a&compare=2026-06-01&{HOUR}")
+    drawn(page)
+    expect(page.locator("#key-earlier")).to_be_visible()
+    before = page.locator("#incidents-card").bounding_box()
+    page.locator("#chart").scroll_into_view_if_needed()
+    page.mouse.move(*place(page, NOON + 25 * MINUTE))
+    expect(page.locator("#at-incident")).to_contain_text("the level has shifted for good")
+    boxes = [page.locator(each).bounding_box() for each in ("#chart", "#at", "#at-incident", "#key ul", "#incidents-card")]
+    for above, below in pairwise(filter(None, boxes)):
+        assert above["y"] + above["height"] <= below["y"] + 1
+        assert below["x"] >= 0
+        assert below["x"] + below["width"] <= 360
+    page.evaluate("scrollTo(0, 0)")
+    assert page.locator("#incidents-card").bounding_box() == before, "nothing moved"
 
 
 def real(at: dt.datetime) -> bool:
