@@ -296,15 +296,15 @@ export interface Span {
   to: string;
 }
 
-/** A series as the page draws it: whether it is of a span, whether newer readings lack, and by how many milliseconds its window has
+/** A series as the page draws it: the span that it is of, if any, whether newer readings lack, and by how many milliseconds its window has
  * moved on since its first bucket did. */
 export interface Shown extends Series {
-  fixed: boolean;
+  span: Span | null;
   stale: boolean;
   late: number;
 }
 
-/** Seconds, value, low, high, expected, anomalous value, lowest, highest. */
+/** Seconds, value, low, high, expected, anomalous value, lowest, highest, earlier value. */
 export type Columns = (number | null)[][];
 
 /** What the page uses of uPlot, which is vendored without types. */
@@ -312,7 +312,11 @@ export interface Plot {
   data: Columns;
   ctx: CanvasRenderingContext2D;
   bbox: { left: number; top: number; width: number; height: number };
+  over: HTMLElement;
+  cursor: { idx?: number | null; left?: number };
+  scales: { y: { max: number } };
   destroy(): void;
+  redraw(again: boolean): void;
   setData(data: Columns): void;
   setSize(size: { width: number; height: number }): void;
   select: { left: number; width: number };

@@ -1,106 +1,98 @@
-// Sundial's page: what is chosen (kept in the URL), loading it, and following it live.
+// Sundial's page of one service: loading what is chosen, and following it live.
 
 import { Chart } from "./chart.js";
-import { byId, empty, make, selectById } from "./dom.js";
+import { asked, chosen, follow, keep, offer, takePart, takeService } from "./choice.js";
+import { chooseDates } from "./dates.js";
+import { byId, empty } from "./dom.js";
+import { earlier } from "./earlier.js";
 import { late, mark, readingsAsOf, verdict } from "./freshness.js";
 import { gateResults } from "./gate.js";
 import { incidents, withIncident } from "./incidents.js";
 import { insert, slide } from "./live_series.js";
 import { failing, get, onlyLoad, run } from "./loads.js";
 import * as panels from "./panels.js";
-import { around, byKey, inWords, ranges, span, spanOf, usual } from "./ranges.js";
+import { around, byKey, sight, span, windowOf } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
 import { Stream } from "./stream.js";
 
-/** @import { AnomalyInfo, FeedInfo, Health, IncidentInfo, ScoredPoint, ServiceInfo, Shown, Span, StreamInfo } from "../page.d.ts" */
+/** @import { AnomalyInfo, FeedInfo, Health, IncidentInfo, ScoredPoint, Series, ServiceInfo, Shown, Span, StreamInfo } from "../page.d.ts" */
+/** @import { Choice } from "./choice.js" */
 
 const STATE_SECONDS = 5;
-const SHOWN_ANOMALIES = 100;
-const SHOWN_INCIDENTS = 50;
+const [SHOWN_ANOMALIES, SHOWN_INCIDENTS] = [100, 50];
 const SHOWN_GATE_RESULTS = 10;
 
-const chart = new Chart(byId("chart"), (from, to) => take({ span: span(from, to, now.feed.interval_seconds) }), () => take({ span: null }));
+const chart = new Chart(byId("chart"), (from, to) => take({ span: span(from, to, chosen.feed.interval_seconds) }), () => take({ span: null }), lookAtIncident);
 /**
- * What is chosen and what is shown; `start` chooses a feed before anything else reads it.
- * @type {{ feeds: FeedInfo[], feed: FeedInfo, services: string[], service: string | null, minutes: number, span: Span | null,
- *   series: Shown | null, loadedAt: number, anomalies: AnomalyInfo[], incidents: IncidentInfo[], streams: StreamInfo[], stateAt: number, health: Health | null }}
+ * What was loaded of what is chosen. `own`: the incidents of the service, also those that a group has as members.
+ * @type {{ series: Shown | null, loadedAt: number, anomalies: AnomalyInfo[], incidents: IncidentInfo[], own: IncidentInfo[], streams: StreamInfo[], stateAt: number, health: Health | null }}
  */
-const now = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, minutes: 0, span: null, series: null, loadedAt: Number.NaN, anomalies: [], incidents: [], streams: [], stateAt: Number.NaN, health: null };
+const now = { series: null, loadedAt: Number.NaN, anomalies: [], incidents: [], own: [], streams: [], stateAt: Number.NaN, health: null };
 const stream = new Stream({ scored: takePoint, anomaly: takeAnomaly, incident: takeIncident, resync: () => run("readings", reload) }, () => run("readings", reload));
 let loading = new AbortController(); // ends the requests of a choice that was left
 
-const path = (rest = "") => `/api/feeds/${encodeURIComponent(now.feed.name)}${rest}`;
+const path = (rest = "") => `/api/feeds/${encodeURIComponent(chosen.feed.name)}${rest}`;
 
 /** Takes the choice from the URL, shows it, and follows it. */
 async function start() {
-  [now.feeds] = await Promise.all([get("/api/feeds"), loadHealth()]);
-  const parameters = new URLSearchParams(location.search);
-  const busiest = [...now.feeds].sort((a, b) => (b.newest_at ?? "").localeCompare(a.newest_at ?? "") || b.services - a.services)[0];
-  const feed = now.feeds.find((each) => each.name === parameters.get("feed")) ?? busiest;
-  const part = spanOf(parameters.get("from"), parameters.get("to"));
-  await choose({ feed, service: parameters.get("service"), minutes: Number(parameters.get("minutes")), span: part }, "replace");
+  [chosen.feeds] = await Promise.all([get("/api/feeds"), loadHealth()]);
+  await choose(asked(), "replace");
 }
 
 /**
  * Changes the choice, the URL (push or replace) and everything that follows from it.
- * @param {{ feed?: FeedInfo, service?: string | null, minutes?: number | null, span?: Span | null }} choice
+ * @param {Choice} choice
  */
-async function choose({ feed = now.feed, service = now.service, minutes = now.minutes, span = now.span }, url = "push") {
+async function choose(choice, url = "push") {
+  const { service = chosen.service } = choice;
   loading.abort();
   loading = new AbortController();
   onlyLoad("choice");
   stream.end();
-  now.feed = feed;
-  now.span = span;
-  now.minutes = minutes !== null && ranges(feed).includes(minutes) ? minutes : usual(feed);
+  takePart(choice);
   const [services, list] = await Promise.all([get(path("/services"), loading.signal), loadFlagged()]);
-  now.services = services.map((/** @type {ServiceInfo} */ each) => each.name);
-  now.service = service !== null && now.services.includes(service) ? service : (list[0]?.service ?? now.services[0] ?? null);
-  const query = new URLSearchParams({ feed: feed.name, ...(now.service !== null && { service: now.service }), minutes: String(now.minutes), ...span });
-  if (location.search !== `?${query}`) history[url === "push" ? "pushState" : "replaceState"](null, "", `?${query}`);
-  selectors();
+  takeService(service, services.map((/** @type {ServiceInfo} */ each) => each.name), list[0]?.service);
+  keep(url);
+  offer();
   drawFlagged();
-  await Promise.all([loadSeries(true), loadState()]);
-  stream.follow(`/api/events?${new URLSearchParams({ feed: feed.name, ...(now.service !== null && { service: now.service }) })}`);
+  await Promise.all([loadSeries(true), loadOwn(), loadState()]);
+  stream.follow(`/api/events?${new URLSearchParams({ feed: chosen.feed.name, ...(chosen.service !== null && { service: chosen.service }) })}`);
 }
 
-function selectors() {
-  /** @type {(pairs: (string | number)[][]) => HTMLElement[]} */
-  const options = (pairs) => pairs.map(([value, text]) => make("option", { value, text }));
-  byId("feed").replaceChildren(...options(now.feeds.map((each) => [each.name, each.name])));
-  byId("service").replaceChildren(...options(now.services.length ? now.services.map((each) => [each, each]) : [["", "none yet"]]));
-  selectById("service").disabled = !now.services.length;
-  byId("window").replaceChildren(...options(ranges(now.feed).map((each) => [each, inWords(each)])));
-  selectById("feed").value = now.feed.name;
-  selectById("service").value = now.service ?? "";
-  selectById("window").value = String(now.minutes);
+/** @type {(asked: Span | { minutes: string }) => Promise<Series>} */
+function seriesOf(asked) {
+  const query = new URLSearchParams({ ...asked, width: String(chart.width) });
+  return get(path(`/services/${encodeURIComponent(chosen.service ?? "")}/series?${query}`), loading.signal);
 }
 
 /** @param {boolean} redraw */
 async function loadSeries(redraw) {
-  byId("chart-title").textContent = now.service ?? now.feed.name;
-  document.title = `${now.service ?? now.feed.name} · Sundial`;
-  byId("chart-note").textContent = `${now.feed.description}. ${panels.ruleInWords(now.feed.rule)}.`;
-  byId("key").hidden = now.service === null;
-  panels.span(now.span, now.feed);
-  if (now.service === null) {
+  byId("chart-title").textContent = chosen.service ?? chosen.feed.name;
+  document.title = `${chosen.service ?? chosen.feed.name} · Sundial`;
+  byId("chart-note").textContent = `${chosen.feed.description}. ${panels.ruleInWords(chosen.feed.rule)}.`;
+  panels.span(chosen.span, chosen.feed);
+  if (chosen.service === null) {
+    now.series = null;
     chart.show(null);
+    byId("key").hidden = true;
     byId("figures").replaceChildren();
-    empty(byId("chart-empty"), `No reading and no baseline of ${now.feed.name} yet. Start its stream and send it readings:`, `sundial replay FILE --feed ${now.feed.name}`);
+    empty(byId("chart-empty"), `No reading and no baseline of ${chosen.feed.name} yet. Start its stream and send it readings:`, `sundial replay FILE --feed ${chosen.feed.name}`);
     return;
   }
-  const query = new URLSearchParams({ ...(now.span ?? { minutes: String(now.minutes) }), width: String(chart.width) });
+  const asked = chosen.span ?? { minutes: String(chosen.minutes) };
   /** @type {Shown} */
-  const series = { ...(await get(path(`/services/${encodeURIComponent(now.service)}/series?${query}`), loading.signal)), fixed: now.span !== null, stale: false, late: 0 };
+  const series = { ...(await seriesOf(asked)), span: chosen.span, stale: false, late: 0 };
   now.series = series;
   now.loadedAt = serverNow();
   const nothing = series.newest === null && series.buckets.expected.every((each) => each === null);
-  empty(byId("chart-empty"), nothing ? series.loading ? "No reading was found yet. Serving still reads what Kafka holds." : "No reading in this window, and no baseline that expects one. Choose a longer window, or send readings:" : null, nothing && !series.loading ? `sundial replay FILE --feed ${now.feed.name}` : null);
+  empty(byId("chart-empty"), nothing ? series.loading ? "No reading was found yet. Serving still reads what Kafka holds." : "No reading in this window, and no baseline that expects one. Choose a longer window, or send readings:" : null, nothing && !series.loading ? `sundial replay FILE --feed ${chosen.feed.name}` : null);
   byId("loading").hidden = !series.loading;
+  byId("key").hidden = nothing && !series.span;
   byId("key-range").hidden = series.bucket_seconds === series.interval_seconds;
-  if (redraw || !chart.plot) chart.show(nothing ? null : series);
+  if (redraw || !chart.plot) chart.show(nothing && !series.span ? null : series);
   else chart.update(series);
   panels.figures(series);
+  chart.compare(await earlier(chosen.comparison, series, seriesOf));
 }
 
 async function loadHealth() {
@@ -113,14 +105,14 @@ async function loadHealth() {
 async function loadState() {
   const paths = ["/api/feeds", "/api/streams", path("/baseline"), path(`/gate-results?limit=${SHOWN_GATE_RESULTS}`)];
   const [[feeds, streams, baseline, judged]] = await Promise.all([Promise.all(paths.map((each) => get(each, loading.signal))), loadHealth()]);
-  const others = feeds.map(named).join() !== now.feeds.map(named).join();
-  now.feeds = feeds;
-  if (others) selectors(); // a feed was declared, or is no longer
-  now.streams = streams.filter((/** @type {StreamInfo} */ each) => each.feed === now.feed.name);
+  const others = feeds.map(named).join() !== chosen.feeds.map(named).join();
+  chosen.feeds = feeds;
+  if (others) offer(); // a feed was declared, or is no longer
+  now.streams = streams.filter((/** @type {StreamInfo} */ each) => each.feed === chosen.feed.name);
   now.stateAt = serverNow();
-  panels.streams(now.streams, 0, now.feed);
-  panels.baseline(baseline, now.feed);
-  gateResults(judged, now.feed);
+  panels.streams(now.streams, 0, chosen.feed);
+  panels.baseline(baseline, chosen.feed);
+  gateResults(judged, chosen.feed);
   showFreshness();
 }
 
@@ -137,11 +129,11 @@ function showFreshness() {
   const problem = [...new Set(failures.map(({ message }) => message)), ...(now.health?.remedies ?? [])].join(" ");
   byId("problem").hidden = !problem;
   if (byId("problem").textContent !== problem) byId("problem").textContent = problem;
-  if (!now.feed) return;
+  if (!chosen.feed) return;
   const fresh = state === "live" || state === "waiting";
-  mark("readings", fresh || Number.isNaN(now.loadedAt) ? null : readingsAsOf(stream, now.health, now.loadedAt), now.feed);
-  mark("state", late(now.stateAt) ? now.stateAt : null, now.feed);
-  panels.streams(now.streams, (serverNow() - now.stateAt) / 1000, now.feed);
+  mark("readings", fresh || Number.isNaN(now.loadedAt) ? null : readingsAsOf(stream, now.health, now.loadedAt), chosen.feed);
+  mark("state", late(now.stateAt) ? now.stateAt : null, chosen.feed);
+  panels.streams(now.streams, (serverNow() - now.stateAt) / 1000, chosen.feed);
   if (!now.series) return;
   panels.figures(now.series);
   if (now.series.stale === fresh) {
@@ -157,10 +149,21 @@ async function loadFlagged() {
   return now.anomalies;
 }
 
+async function loadOwn() {
+  const query = new URLSearchParams({ service: chosen.service ?? "", limit: String(SHOWN_INCIDENTS) });
+  now.own = chosen.service === null ? [] : await get(path(`/incidents?${query}`), loading.signal);
+  chart.mark(now.own);
+}
+
+/** Brings an incident into sight, from start to end. @param {IncidentInfo} incident */
+function lookAtIncident(incident) {
+  take({ service: incident.service, ...sight(incident, chosen.feed, serverNow()) });
+}
+
 /** @type {(service: string, at: string) => void} Chooses the service, around that instant if the chart does not show it already. */
-const lookAt = (service, at) => take({ service, span: shown(at) ? now.span : around(at, now.minutes) });
-const drawAnomalies = () => panels.anomalies(now.anomalies, now.feed, now.service, ({ service, at }) => lookAt(service, at));
-const drawIncidents = () => incidents(now.incidents, now.feed, now.service, ({ service, start }) => lookAt(service, start));
+const lookAt = (service, at) => take({ service, span: shown(at) ? chosen.span : around(at, chosen.minutes) });
+const drawAnomalies = () => panels.anomalies(now.anomalies, chosen.feed, chosen.service, ({ service, at }) => lookAt(service, at));
+const drawIncidents = () => incidents(now.incidents, chosen.feed, chosen.service, lookAtIncident, ({ service, start }) => lookAt(service, start));
 
 function drawFlagged() {
   drawAnomalies();
@@ -172,7 +175,7 @@ const shown = (at) => now.series !== null && Date.parse(now.series.start) <= Dat
 
 /** @param {ScoredPoint} point */
 function takePoint(point) {
-  if (!now.series || now.span || point.service !== now.service) return;
+  if (!now.series || chosen.span || point.service !== chosen.service) return;
   insert(now.series, point);
   soon("series", () => {
     if (!now.series) return; // another choice was made
@@ -193,6 +196,9 @@ function takeAnomaly(anomaly) {
 function takeIncident(incident) {
   now.incidents = withIncident(now.incidents, incident).slice(0, SHOWN_INCIDENTS);
   soon("incidents", drawIncidents);
+  if (incident.service !== chosen.service) return;
+  now.own = [incident, ...now.own.filter((each) => each.id !== incident.id)];
+  soon("own", () => chart.mark(now.own));
 }
 
 const waiting = /** @type {Set<string>} */ (new Set());
@@ -212,32 +218,28 @@ function soon(what, draw) {
 }
 
 async function reload() {
-  await loadFlagged();
+  await Promise.all([loadFlagged(), loadOwn()]);
   drawFlagged();
   await loadSeries(false);
 }
 
-/** @type {(choice: Parameters<typeof choose>[0]) => void} */
+/** @type {(choice: Choice) => void} */
 const take = (choice) => void run("choice", () => choose(choice));
 
-byId("choice").addEventListener("submit", (event) => event.preventDefault());
-selectById("feed").addEventListener("change", () => take({ feed: now.feeds.find((each) => each.name === selectById("feed").value), service: null, minutes: null, span: null }));
-selectById("service").addEventListener("change", () => take({ service: selectById("service").value }));
-selectById("window").addEventListener("change", () => take({ minutes: Number(selectById("window").value), span: null }));
-byId("to-now").addEventListener("click", () => take({ span: null }));
+follow(take, () => now.series && chooseDates(windowOf(now.series), chosen.feed.timezone, (span) => take({ span })));
 byId("chart").addEventListener("keydown", ({ key }) => {
   const wanted = now.series && byKey(key, now.series);
   if (wanted) take({ span: wanted === "now" ? null : wanted });
 });
 addEventListener("popstate", () => run("choice", start));
 setInterval(showFreshness, 1000);
-setInterval(() => !document.hidden && now.feed && run("state", loadState), STATE_SECONDS * 1000);
+setInterval(() => !document.hidden && chosen.feed && run("state", loadState), STATE_SECONDS * 1000);
 setInterval(() => !document.hidden && now.series?.loading && run("series", () => loadSeries(false)), STATE_SECONDS * 1000);
-setInterval(() => !document.hidden && now.service !== null && run("series", () => loadSeries(false)), 30_000);
+setInterval(() => !document.hidden && chosen.service !== null && run("series", () => loadSeries(false)), 30_000);
 
 /** Loads at once what the page did not load while it was hidden or offline. */
 function wake() {
-  if (document.hidden || !now.feed) return;
+  if (document.hidden || !chosen.feed) return;
   stream.hurry();
   run("state", loadState);
   run("readings", reload);

@@ -1,69 +1,54 @@
-// The chart of one service: value, what was expected, the band that the rule lets pass, anomalies. Drawn by uPlot.
+// The chart of one service: value, what was expected, the band that the rule lets pass, anomalies, incidents. Drawn by uPlot.
 
 /* global uPlot */
-import { clock, count } from "./dom.js";
+import { axes, besideLabels, upright } from "./chart_axes.js";
+import { alone, columns } from "./chart_columns.js";
+import { gestures } from "./chart_gestures.js";
+import { incidentAt, markPeaks, shade } from "./chart_incidents.js";
+import { clock } from "./dom.js";
+import { windowOf } from "./ranges.js";
+import { readout } from "./readout.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/** @import { Buckets, Columns, Plot, Series, Shown } from "../page.d.ts" */
-
-/**
- * A series as uPlot's columns: seconds, value, low, high, expected, anomalous value, lowest, highest.
- * @param {Series} series
- * @returns {Columns}
- */
-export function columns({ start, bucket_seconds: length, buckets }) {
-  const first = Date.parse(start) / 1000;
-  const seconds = buckets.count.map((_, index) => first + index * length);
-  const anomalous = buckets.count.map((_, index) => farthest(buckets, index));
-  return [seconds, buckets.mean, buckets.low, buckets.high, buckets.expected, anomalous, buckets.min, buckets.max];
-}
-
-/**
- * The reading of a bucket that is farthest from what is expected, if there is an anomaly in it.
- * @param {Buckets} buckets
- * @param {number} index
- */
-function farthest({ anomalies, expected, min, max }, index) {
-  const [low, high, normal] = [min[index], max[index], expected[index]];
-  if (!anomalies[index] || low === null || high === null) return null;
-  return normal !== null && normal - low > high - normal ? low : high;
-}
-
-/**
- * Indexes of readings that no line reaches, as there is none beside them.
- * @type {(plot: Plot, column: number, show: boolean) => number[] | null}
- */
-function alone(plot, column, show) {
-  const values = plot.data[column];
-  return show ? null : values.flatMap((value, index) => (value !== null && (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null ? [index] : []));
-}
+/** @import { IncidentInfo, Plot, Shown } from "../page.d.ts" */
+/** @import { Earlier } from "./earlier.js" */
 
 export class Chart {
   /**
    * @param {HTMLElement} element
    * @param {(from: number, to: number) => void} zoom called with epoch milliseconds, when a part is dragged over
    * @param {() => void} reset called at a double click
+   * @param {(incident: IncidentInfo) => void} enter called when an incident is clicked
    */
-  constructor(element, zoom, reset) {
+  constructor(element, zoom, reset, enter) {
     this.element = element;
     this.zoom = zoom;
     this.reset = reset;
+    this.enter = enter;
+    this.incidents = /** @type {IncidentInfo[]} */ ([]);
     this.series = /** @type {Shown | null} */ (null);
     this.plot = /** @type {Plot | null} */ (null);
-    dark.addEventListener("change", () => this.show(this.series));
+    this.earlier = /** @type {Earlier | null} */ (null);
+    dark.addEventListener("change", () => this.show(this.series, this.earlier));
+    this.view = /** @type {number[] | null} */ (null); // epoch milliseconds: what is under the hand, until it is loaded
+    this.moving = false;
+    gestures(this);
     new ResizeObserver(() => this.plot?.setSize(this.size())).observe(element);
   }
 
   /**
    * Draws a series from scratch: other service, window or colours.
    * @param {Shown | null} series
+   * @param {Earlier | null} [earlier] what it is compared with, if that is loaded
    */
-  show(series) {
+  show(series, earlier = null) {
     this.plot?.destroy();
     this.plot = null;
+    if (!this.moving) this.view = null;
     this.series = series;
-    if (series) this.plot = new uPlot(this.options(series), columns(series), this.element);
+    this.earlier = earlier;
+    if (series) this.plot = new uPlot(this.options(series), columns(series, this.earlier), this.element);
   }
 
   /**
@@ -72,7 +57,53 @@ export class Chart {
    */
   update(series) {
     this.series = series;
-    this.plot?.setData(columns(series));
+    this.plot?.setData(columns(series, this.earlier));
+  }
+
+  /** @param {Earlier | null} earlier what it is compared with */
+  compare(earlier) {
+    if (earlier === this.earlier) return;
+    this.earlier = earlier;
+    if (this.series) this.update(this.series);
+  }
+
+  /** @param {IncidentInfo[]} incidents of the service */
+  mark(incidents) {
+    this.incidents = incidents;
+    this.plot?.redraw(false);
+  }
+
+  /** The incident at the pointer. */
+  get pointed() {
+    const left = this.plot?.cursor.left ?? -1;
+    return this.plot && left >= 0 ? incidentAt(this.plot, this.incidents, left) : null;
+  }
+
+  /** Says what is at the pointer. */
+  tell() {
+    const { plot, series, pointed } = this;
+    if (!plot || !series) return;
+    readout(plot, series, pointed, this.earlier);
+    plot.over.style.cursor = pointed ? "pointer" : "";
+  }
+
+  /** @param {number[]} window shows that part of time with what is loaded, epoch milliseconds */
+  look(window) {
+    this.moving = true;
+    this.view = window;
+    this.plot?.redraw(true);
+  }
+
+  /** Has loaded what is under the hand. */
+  settle() {
+    if (!this.moving || !this.view) return;
+    this.moving = false;
+    this.zoom(this.view[0], this.view[1]);
+  }
+
+  /** Of a reading, seconds. */
+  get interval() {
+    return this.series?.interval_seconds ?? 0;
   }
 
   /** @param {Plot} plot of which a part was dragged over */
@@ -104,74 +135,53 @@ export class Chart {
     const style = getComputedStyle(document.documentElement);
     /** @type {(name: string) => string} */
     const colour = (name) => style.getPropertyValue(`--${name}`).trim();
-    const { time, full } = clock(series.timezone);
-    const axis = { stroke: colour("quiet"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 }, font: "12px system-ui" };
-    /** @type {(plot: Plot, value: number | null) => string} */
-    const number = (_plot, value) => count(value);
+    const { time } = clock(series.timezone);
+    const edge = { stroke: "transparent", points: { show: false } }; // of a band
     return {
       ...this.size(),
       tzDate: (/** @type {number} */ seconds) => uPlot.tzDate(new Date(seconds * 1000), series.timezone),
-      padding: [12, 12, 0, 0],
-      cursor: { points: { size: 7 }, drag: { x: true, y: false, setScale: false, dist: 8 }, bind: { dblclick: () => () => this.reset() } },
+      padding: [12, () => besideLabels(this.view ?? windowOf(shown())), 0, 0],
+      legend: { show: false },
+      cursor: { points: { size: 7 }, drag: { x: true, y: false, setScale: false, dist: 8 }, bind: { dblclick: () => () => this.reset(), mousedown: unlessShift } },
       scales: {
-        x: { range: () => [Date.parse(shown().start) / 1000, Date.parse(shown().until) / 1000] },
-        y: { range: (/** @type {Plot} */ _plot, /** @type {number | null} */ low, /** @type {number | null} */ high) => span(low, high) },
+        x: { range: () => (this.view ?? windowOf(shown())).map((at) => at / 1000) },
+        y: { range: (/** @type {Plot} */ _plot, /** @type {number | null} */ low, /** @type {number | null} */ high) => upright(low, high) },
       },
-      axes: [
-        { ...axis, space: 80, values: [[86400, "{DD} {MMM}"], [3600, "{HH}:{mm}", "\n{DD} {MMM}"], [1, "{HH}:{mm}", "\n{DD} {MMM}"]].map(tick) },
-        { ...axis, size: 56, values: (/** @type {Plot} */ _plot, /** @type {number[]} */ ticks) => ticks.map(count) },
-      ],
+      axes: axes(colour),
       series: [
-        { label: "Time", value: (/** @type {Plot} */ _plot, /** @type {number | null} */ seconds) => (seconds == null ? "–" : `${full(seconds * 1000)} · ${clock("UTC").time(seconds * 1000)} UTC`) },
-        { label: "Value", stroke: colour("value"), width: 2, points: { show: false, filter: alone, size: 4, fill: colour("value") }, value: number },
-        { label: "Low", stroke: "transparent", points: { show: false }, value: number },
-        { label: "Not flagged", stroke: "transparent", points: { show: false }, value: (/** @type {Plot} */ plot, /** @type {number} */ _high, /** @type {number} */ _column, /** @type {number | null} */ index) => between(plot, index, 2) },
-        { label: "Expected", stroke: colour("expected"), width: 1.5, dash: [6, 4], points: { show: false }, value: number },
-        {
-          label: "Anomaly",
-          stroke: colour("anomaly"),
-          paths: () => null,
-          points: { show: true, size: 6, width: 0, fill: colour("anomaly"), stroke: colour("anomaly") },
-          value: number,
-        },
-        { label: "Lowest", stroke: "transparent", points: { show: false }, value: number },
-        { label: "Lowest to highest", stroke: "transparent", points: { show: false }, value: (/** @type {Plot} */ plot, /** @type {number} */ _high, /** @type {number} */ _column, /** @type {number | null} */ index) => between(plot, index, 6) },
+        {},
+        { stroke: colour("value"), width: 2, points: { show: false, filter: alone, size: 4, fill: colour("value") } },
+        edge,
+        edge,
+        { stroke: colour("expected"), width: 1.5, dash: [6, 4], points: { show: false } },
+        { stroke: colour("anomaly"), paths: () => null, points: { show: true, size: 6, width: 0, fill: colour("anomaly"), stroke: colour("anomaly") } },
+        edge,
+        edge,
+        { stroke: colour("earlier"), width: 1, points: { show: false, filter: alone, size: 3, fill: colour("earlier") } },
       ],
       bands: [{ series: [3, 2], fill: colour("band") }, { series: [7, 6], fill: colour("range") }],
-      hooks: { setSelect: [(/** @type {Plot} */ plot) => this.dragged(plot)], draw: [(/** @type {Plot} */ plot) => mark(plot, shown(), colour("quiet"), time)] },
+      hooks: {
+        ready: [(/** @type {Plot} */ plot) => plot.over.addEventListener("click", () => this.pointed && this.enter(this.pointed))],
+        setSelect: [(/** @type {Plot} */ plot) => this.dragged(plot)],
+        setCursor: [() => this.tell()],
+        drawClear: [(/** @type {Plot} */ plot) => shade(plot, this.incidents, colour)],
+        draw: [
+          (/** @type {Plot} */ plot) => {
+            markPeaks(plot, this.incidents, colour);
+            mark(plot, shown(), colour("quiet"), time);
+            this.tell();
+          },
+        ],
+      },
     };
   }
 }
 
 /**
- * Two columns at one index, in words.
- * @param {Plot} plot
- * @param {number | null} index
- * @param {number} column of the lower one; the higher one is beside it
+ * With Shift, dragging moves the chart and chooses no part of it.
+ * @type {(plot: Plot, target: Element, handle: (event: MouseEvent) => void) => (event: MouseEvent) => void}
  */
-function between(plot, index, column) {
-  if (index === null) return "–";
-  const [low, high] = [plot.data[column][index], plot.data[column + 1][index]];
-  return high == null ? "–" : `${count(low)} to ${count(high)}`;
-}
-
-/**
- * uPlot's format of axis values: [increment, format, and on change of day].
- * @param {(number | string)[]} axis
- */
-function tick([increment, format, onNewDay]) {
-  return [increment, format, null, null, onNewDay ?? null, null, null, null, 1];
-}
-
-/**
- * @param {number | null} low
- * @param {number | null} high
- */
-function span(low, high) {
-  if (low === null || high === null) return [0, 100];
-  const top = Math.max(high, 1);
-  return [low < top * 0.4 ? 0 : Math.max(0, low - (high - low) * 0.15), top + (high - low || top) * 0.1];
-}
+const unlessShift = (_plot, _target, handle) => (event) => event.shiftKey || handle(event);
 
 /**
  * A dotted line at now, or at the newest reading of a feed that lies in the past.
@@ -181,7 +191,7 @@ function span(low, high) {
  * @param {(at: string) => string} time
  */
 function mark(plot, series, colour, time) {
-  if (series.fixed) return;
+  if (series.span) return;
   const instant = series.end;
   const x = Math.round(plot.valToPos(Date.parse(instant) / 1000, "x", true));
   const { ctx, bbox } = plot;
@@ -194,8 +204,10 @@ function mark(plot, series, colour, time) {
   ctx.moveTo(x, bbox.top);
   ctx.lineTo(x, bbox.top + bbox.height);
   ctx.stroke();
-  ctx.textAlign = "left";
   ctx.font = `${11 * scale}px system-ui`;
-  ctx.fillText(series.live && !series.stale ? "now" : time(instant), x + 5 * scale, bbox.top + 11 * scale);
+  const text = series.live && !series.stale ? "now" : time(instant);
+  const fits = x + 5 * scale + ctx.measureText(text).width < ctx.canvas.width;
+  ctx.textAlign = fits ? "left" : "right";
+  ctx.fillText(text, x + (fits ? 5 : -5) * scale, bbox.top + 11 * scale);
   ctx.restore();
 }

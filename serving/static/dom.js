@@ -6,6 +6,9 @@ export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(
 /** @type {(id: string) => HTMLSelectElement} */
 export const selectById = (id) => /** @type {HTMLSelectElement} */ (byId(id));
 
+/** @type {(id: string) => HTMLInputElement} */
+export const inputById = (id) => /** @type {HTMLInputElement} */ (byId(id));
+
 /**
  * An element: attributes by name ("text" sets its text), then children.
  * @param {string} tag
@@ -60,7 +63,7 @@ export function offBy(pct) {
 }
 
 /**
- * Functions that write an instant in a time zone: the time alone, and date with time.
+ * Functions that write an instant in a time zone: the time alone, date with time, and the date alone.
  * @param {string} timeZone
  */
 export function clock(timeZone) {
@@ -69,9 +72,10 @@ export function clock(timeZone) {
   const time = new Intl.DateTimeFormat("en-GB", base);
   const full = new Intl.DateTimeFormat("en-GB", { ...base, weekday: "short", day: "2-digit", month: "short" });
   const year = new Intl.DateTimeFormat("en-GB", { ...base, year: "numeric", day: "2-digit", month: "short" });
+  const day = new Intl.DateTimeFormat("en-GB", { timeZone, weekday: "short", day: "2-digit", month: "short" });
   /** @type {(format: Intl.DateTimeFormat) => (at: string | number) => string} */
   const written = (format) => (at) => format.format(new Date(at));
-  return { time: written(time), full: written(full), dated: written(year) };
+  return { time: written(time), full: written(full), dated: written(year), day: written(day) };
 }
 
 /** @param {number} seconds */

@@ -4,23 +4,26 @@ import { age, byId, clock, count, make } from "./dom.js";
 import { serverNow } from "./server_time.js";
 
 /** @import { FeedInfo, IncidentInfo, Verdict } from "../page.d.ts" */
+/** @typedef {(incident: IncidentInfo) => void} Look */
 /** @typedef {(place: { service: string, start: string }) => void} Choose */
 
 /** Ids of the groups whose members are shown. @type {Set<string>} */
 const unfolded = new Set();
 
 /**
- * Rows of incidents; choosing a service calls `choose` with it and the start. The panel is there as soon as there is one.
+ * Rows of incidents; one that is clicked calls `look`, a member of a group `choose` with its service and start. The panel is there
+ * as soon as there is one.
  * @param {IncidentInfo[]} list
  * @param {FeedInfo} feed
  * @param {string | null} selected
+ * @param {Look} look
  * @param {Choose} choose
  */
-export function incidents(list, feed, selected, choose) {
+export function incidents(list, feed, selected, look, choose) {
   const zone = clock(feed.timezone);
   const sorted = [...list].sort((a, b) => Number(a.end !== null) - Number(b.end !== null) || Date.parse(b.start) - Date.parse(a.start));
   byId("incidents-card").hidden = !list.length;
-  byId("incidents").replaceChildren(...sorted.map((each) => incidentRow(each, zone, selected, choose)));
+  byId("incidents").replaceChildren(...sorted.map((each) => incidentRow(each, zone, selected, look, choose)));
 }
 
 /**
@@ -37,20 +40,23 @@ export function withIncident(list, incident) {
  * @param {IncidentInfo} each
  * @param {ReturnType<typeof clock>} zone
  * @param {string | null} selected
+ * @param {Look} look
  * @param {Choose} choose
  */
-function incidentRow(each, zone, selected, choose) {
-  const who = each.kind === "group" ? make("strong", { text: `${each.services} services` }) : link(each, choose);
+function incidentRow(each, zone, selected, look, choose) {
+  const group = each.kind === "group";
+  const who = group ? make("strong", { text: `${each.services} services` }) : link(each.service);
   const open = each.end === null;
   const row = make(
     "li",
-    { class: each.service === selected ? "selected" : null },
+    { class: [each.service === selected && "selected", !group && "place"].filter(Boolean).join(" ") },
     make("div", { class: "line" }, who, make("time", { datetime: each.start, text: zone.dated(each.start) }), make("span", { class: `pill ${open ? "dead" : "stopped"}`, text: open ? "open" : "closed" })),
     make("p", { class: "how", text: inWords(each) }),
     make("p", { class: "quiet", text: each.cause }),
   );
   if (each.verdict) row.append(make("p", { class: "verdict", text: said(each.verdict, zone) }));
-  if (each.kind === "group") row.append(members(each, zone, choose));
+  if (group) row.append(members(each, zone, choose));
+  else row.addEventListener("click", () => look(each));
   return row;
 }
 
@@ -71,7 +77,9 @@ function members(group, zone, choose) {
   const rows = group.members.map((id) => {
     const at = id.lastIndexOf("@");
     const [service, start] = [id.slice(0, at), id.slice(at + 1)];
-    return make("li", {}, link({ service, start }, choose), ` ${zone.time(start)}`);
+    const button = link(service);
+    button.addEventListener("click", () => choose({ service, start }));
+    return make("li", {}, button, ` ${zone.time(start)}`);
   });
   const more = (group.services ?? 0) > rows.length ? [make("li", { class: "quiet", text: "and others" })] : [];
   const details = make("details", { open: unfolded.has(group.id) ? "" : null }, make("summary", { text: "Members" }), make("ol", {}, ...rows, ...more));
@@ -79,15 +87,8 @@ function members(group, zone, choose) {
   return details;
 }
 
-/**
- * @param {{ service: string, start: string }} place
- * @param {Choose} choose
- */
-function link(place, choose) {
-  const button = make("button", { type: "button", class: "link", text: place.service, title: "Show this service then" });
-  button.addEventListener("click", () => choose(place));
-  return button;
-}
+/** @type {(service: string) => HTMLElement} */
+const link = (service) => make("button", { type: "button", class: "link", text: service, title: "Show this service then" });
 
 /**
  * What happened, and for how long.

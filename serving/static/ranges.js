@@ -1,12 +1,16 @@
 // What part of time the chart shows: a range that ends now, or a span between two instants, and how keys and the mouse change it.
 
-/** @import { FeedInfo, Shown, Span } from "../page.d.ts" */
+/** @import { FeedInfo, IncidentInfo, Shown, Span } from "../page.d.ts" */
 
 const MINUTE = 60_000;
 const RANGES = [15, 60, 240, 1440, 10_080, 50_400]; // minutes
 const FEWEST = 24; // intervals
 const USUAL = 360; // intervals
+const SHORTEST = 10_000; // milliseconds
 const LONGEST = 45 * 1440 * MINUTE; // that serving answers
+
+/** @type {(interval: number) => number} Milliseconds; of an interval in seconds. */
+const shortest = (interval) => Math.max(SHORTEST, 1000 * interval);
 
 /**
  * The ranges that suit the feed's interval, in minutes.
@@ -47,7 +51,7 @@ export function spanOf(from, to) {
 export const around = (at, minutes) => span(Date.parse(at) - 0.75 * minutes * MINUTE, Date.parse(at) + 0.25 * minutes * MINUTE);
 
 /**
- * Between two instants (epoch milliseconds), a few intervals at least and no longer than serving answers.
+ * Between two instants (epoch milliseconds), ten seconds and an interval at least, and no longer than serving answers.
  * @param {number} from
  * @param {number} to
  * @param {number} [interval] seconds
@@ -55,8 +59,52 @@ export const around = (at, minutes) => span(Date.parse(at) - 0.75 * minutes * MI
  */
 export function span(from, to, interval = 0) {
   const middle = (from + to) / 2;
-  const half = Math.min(Math.max(to - from, 4000 * interval), LONGEST) / 2;
+  const half = Math.min(Math.max(to - from, shortest(interval)), LONGEST) / 2;
   return { from: new Date(Math.round(middle - half)).toISOString(), to: new Date(Math.round(middle + half)).toISOString() };
+}
+
+/**
+ * What brings an incident into sight: one that is over, with half as much before it and after it; an open one, the shortest range
+ * that reaches back to its start, as that goes on by itself.
+ * @param {IncidentInfo} incident
+ * @param {FeedInfo} feed
+ * @param {number} now epoch milliseconds
+ * @returns {{ span: Span | null, minutes?: number }}
+ */
+export function sight({ start, end }, feed, now) {
+  const newest = feed.newest_at === null ? now : Date.parse(feed.newest_at);
+  const from = Date.parse(start);
+  const to = end === null ? now : Date.parse(end);
+  const range = ranges(feed).find((minutes) => (newest < now - minutes * MINUTE ? newest : now) - 0.9 * minutes * MINUTE < from);
+  if (end === null && range !== undefined) return { span: null, minutes: range };
+  const beside = Math.max((to - from) / 2, 1000 * FEWEST * feed.interval_seconds);
+  return { span: span(from - beside, to + beside) };
+}
+
+/**
+ * From when to when a chart shows a series, epoch milliseconds.
+ * @param {Shown} series
+ */
+export const windowOf = ({ span, start, until }) => [span?.from ?? start, span?.to ?? until].map((at) => Date.parse(at));
+
+/**
+ * A window moved by a part of its length.
+ * @param {number[]} window epoch milliseconds
+ * @param {number} part
+ */
+export const moved = ([from, to], part) => [from + (to - from) * part, to + (to - from) * part];
+
+/**
+ * A window that becomes longer by a factor, or shorter; the instant at `part` of it stays where it is.
+ * @param {number[]} window epoch milliseconds
+ * @param {number} factor
+ * @param {number} part 0: at its start, 1: at its end
+ * @param {number} interval seconds
+ */
+export function zoomed([from, to], factor, part, interval) {
+  const length = Math.min(Math.max((to - from) * factor, shortest(interval)), LONGEST);
+  const at = from + (to - from) * part;
+  return [at - length * part, at + length * (1 - part)];
 }
 
 /**
@@ -66,12 +114,12 @@ export function span(from, to, interval = 0) {
  * @returns {Span | "now" | null}
  */
 export function byKey(key, series) {
-  const [from, to] = [Date.parse(series.start), Date.parse(series.until)];
+  const [from, to] = windowOf(series);
   const quarter = (to - from) / 4;
   if (key === "Escape") return "now";
   if (key === "ArrowLeft") return span(from - quarter, to - quarter);
   if (key === "ArrowRight") return span(from + quarter, to + quarter);
-  if (key === "+") return span(from + quarter, to - quarter, series.interval_seconds);
+  if (key === "+" || key === "=") return span(from + quarter, to - quarter, series.interval_seconds);
   if (key === "-") return span(from - 2 * quarter, to + 2 * quarter);
   return null;
 }

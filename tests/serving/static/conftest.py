@@ -1,13 +1,22 @@
 """A served feed with everything that the page shows, and what its chart has drawn."""
 
 import datetime as dt
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Page
 
+from serving.state import State
 from tests.serving import derived, world
 from tests.serving.conftest import NASTY, served
+from tests.serving.test_incidents import of
 from tests.support.waiting import until
+
+MINUTE = dt.timedelta(minutes=1)
+NOON = dt.datetime(2026, 7, 1, 16, tzinfo=dt.UTC)  # in New York
+HOUR = f"from={NOON:%Y-%m-%dT%H:%M:%SZ}&to={NOON + 60 * MINUTE:%Y-%m-%dT%H:%M:%SZ}"
 
 
 @pytest.fixture
@@ -34,5 +43,42 @@ def site(at, broker, online, feed, lake, drive):
 
 def drawn(page: Page) -> list[list]:
     """Columns of the chart: seconds, value, low, high, expected, anomalous value."""
-    until("the chart is drawn", lambda: page.evaluate("globalThis.sundial?.chart.data.length === 8"))
+    until("the chart is drawn", lambda: page.evaluate("globalThis.sundial?.chart.data.length === 9"))
     return page.evaluate("sundial.chart.data.slice(0, 6).map((column) => Array.from(column))")
+
+
+class Past(NamedTuple):
+    """What `past` serves."""
+
+    url: str
+    state: State
+    feed: str
+
+    def incident(self, service: str, start: dt.datetime, end: dt.datetime | None, **more) -> None:
+        """Too high from start to end, at its peak with 400 after two minutes."""
+        peak = {"peak": 400.0, "peak_expected": 100.0, "peak_at": ms(start + 2 * MINUTE), "direction": "high"}
+        state = "opened" if end is None else "closed"
+        this = replace(of(service, ms(start), state), end=None if end is None else ms(end), **peak | more)
+        self.state.incidents.put(self.feed, this)
+
+
+def ms(at: dt.datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+@pytest.fixture
+def past(offline, feed, lake) -> Iterator[Past]:
+    """History of two services: an hour of readings from noon of a day in July."""
+    ticks = [NOON + number * dt.timedelta(seconds=10) for number in range(360)]
+    world.archive(lake, feed, {(service, at): 100 for service in ("a", "b") for at in ticks} | {("a", NOON + 22 * MINUTE): 400})
+    with served(offline) as (url, state):
+        yield Past(f"{url}/?feed={feed.name}", state, feed.name)
+
+
+def place(page: Page, at: dt.datetime, value: float = 210) -> tuple[float, float]:
+    """Where on the page the chart has that instant and value."""
+    box = page.locator("#chart .u-over").bounding_box()
+    assert box is not None
+    script = "([at, value]) => [sundial.chart.plot.valToPos(at, 'x'), sundial.chart.plot.valToPos(value, 'y')]"
+    x, y = page.evaluate(script, [at.timestamp(), value])
+    return box["x"] + x, box["y"] + y

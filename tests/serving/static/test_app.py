@@ -97,7 +97,7 @@ def test_new_records_are_counted_where_a_bucket_has_several(page, site, feed, at
     topics.send("scored", [derived.scored("a", at(30), 100), derived.scored("a", at(31), 333, Anomalous=True)])
     until("both are counted", lambda: (drawn(page)[1])[drawn(page)[0].index(at(30).timestamp())] == 216.5)
     place = drawn(page)[0].index(at(30).timestamp())
-    assert page.evaluate("(place) => sundial.chart.data.slice(5).map((column) => column[place])", place) == [333, 100, 333]
+    assert page.evaluate("(place) => sundial.chart.data.slice(5, 8).map((column) => column[place])", place) == [333, 100, 333]
     expect(page.locator("#figures")).to_contain_text("333")
 
 
@@ -215,12 +215,12 @@ def test_the_keyboard_reaches_everything(page, site, feed):
     expect(page.locator("#anomalies tr")).to_have_count(3)
     page.locator("#feed").focus()
     reached = []
-    for _ in range(7):
+    for _ in range(8):
         reached.append(
             page.evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.tagName")
         )
         page.keyboard.press("Tab")
-    assert reached == ["feed", "service", "window", "chart", "scroll", "link", "link"]
+    assert reached == ["feed", "service", "window", "comparison", "chart", "scroll", "link", "link"]
     page.keyboard.press("Enter")
     expect(page.locator("#chart-title")).to_have_text(NASTY)
 

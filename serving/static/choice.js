@@ -1,0 +1,103 @@
+// What is chosen: feed, service, a range or a span, and what this is compared with. It is kept in the URL and offered by the form at the top.
+
+import { byId, inputById, make, selectById } from "./dom.js";
+import { COMPARISONS, comparisonOf } from "./earlier.js";
+import { inWords, ranges, spanOf, usual } from "./ranges.js";
+
+/** @import { FeedInfo, Span } from "../page.d.ts" */
+/** @typedef {{ feed?: FeedInfo, service?: string | null, minutes?: number | null, span?: Span | null, comparison?: string }} Choice What is to change. */
+
+/**
+ * What is chosen, and among what; `asked` finds a feed before anything else reads it.
+ * @type {{ feeds: FeedInfo[], feed: FeedInfo, services: string[], service: string | null, minutes: number, span: Span | null, comparison: string }}
+ */
+export const chosen = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, minutes: 0, span: null, comparison: "" };
+
+/**
+ * What the URL asks for. Without a feed that is declared, the one whose newest reading is the newest of all.
+ * @returns {Choice}
+ */
+export function asked() {
+  const parameters = new URLSearchParams(location.search);
+  const busiest = [...chosen.feeds].sort((a, b) => (b.newest_at ?? "").localeCompare(a.newest_at ?? "") || b.services - a.services)[0];
+  return {
+    feed: chosen.feeds.find((each) => each.name === parameters.get("feed")) ?? busiest,
+    service: parameters.get("service"),
+    minutes: Number(parameters.get("minutes")),
+    span: spanOf(parameters.get("from"), parameters.get("to")),
+    comparison: comparisonOf(parameters.get("compare")),
+  };
+}
+
+/**
+ * Takes over the feed, the part of time and the comparison.
+ * @param {Choice} choice
+ */
+export function takePart({ feed = chosen.feed, minutes = chosen.minutes, span = chosen.span, comparison = chosen.comparison }) {
+  chosen.feed = feed;
+  chosen.span = span;
+  chosen.comparison = comparison;
+  chosen.minutes = minutes !== null && ranges(feed).includes(minutes) ? minutes : usual(feed);
+}
+
+/**
+ * Takes over the service, or `other` if the feed does not have it.
+ * @param {string | null} service
+ * @param {string[]} services
+ * @param {string | undefined} other
+ */
+export function takeService(service, services, other) {
+  chosen.services = services;
+  chosen.service = service !== null && services.includes(service) ? service : (other ?? services[0] ?? null);
+}
+
+/** Puts the choice into the URL. @type {(how: string) => void} */
+export function keep(how) {
+  const { feed, service, minutes, span, comparison } = chosen;
+  const query = new URLSearchParams({ feed: feed.name, ...(service !== null && { service }), minutes: String(minutes), ...span, ...(comparison && { compare: comparison }) });
+  if (location.search !== `?${query}`) history[how === "push" ? "pushState" : "replaceState"](null, "", `?${query}`);
+}
+
+/** Fills the form. */
+export function offer() {
+  /** @type {(pairs: (string | number)[][]) => HTMLElement[]} */
+  const options = (pairs) => pairs.map(([value, text]) => make("option", { value, text }));
+  byId("feed").replaceChildren(...options(chosen.feeds.map((each) => [each.name, each.name])));
+  byId("service").replaceChildren(...options(chosen.services.length ? chosen.services.map((each) => [each, each]) : [["", "none yet"]]));
+  selectById("service").disabled = !chosen.services.length;
+  byId("window").replaceChildren(...options([...ranges(chosen.feed).map((each) => [each, inWords(each)]), ["dates", "dates…"]]));
+  selectById("feed").value = chosen.feed.name;
+  selectById("service").value = chosen.service ?? "";
+  selectById("window").value = chosen.span ? "dates" : String(chosen.minutes);
+  const date = COMPARISONS.every(([each]) => each !== chosen.comparison);
+  byId("comparison").replaceChildren(...options([...COMPARISONS, ["date", "a date…"]]));
+  selectById("comparison").value = date ? "date" : chosen.comparison;
+  inputById("comparison-date").hidden = !date;
+  inputById("comparison-date").value = date ? chosen.comparison : "";
+}
+
+/**
+ * Calls `take` with what a person chooses in the form, and `dates` where that is from when to when.
+ * @param {(choice: Choice) => void} take
+ * @param {() => void} dates
+ */
+export function follow(take, dates) {
+  byId("choice").addEventListener("submit", (event) => event.preventDefault());
+  selectById("feed").addEventListener("change", () => take({ feed: chosen.feeds.find((each) => each.name === selectById("feed").value), service: null, minutes: null, span: null }));
+  selectById("service").addEventListener("change", () => take({ service: selectById("service").value }));
+  const window = selectById("window");
+  window.addEventListener("change", () => {
+    if (window.value !== "dates") return take({ minutes: Number(window.value), span: null });
+    window.value = String(chosen.minutes);
+    dates();
+  });
+  byId("to-dates").addEventListener("click", dates);
+  const [comparison, date] = [selectById("comparison"), inputById("comparison-date")];
+  comparison.addEventListener("change", () => {
+    date.hidden = comparison.value !== "date";
+    if (date.hidden) take({ comparison: comparison.value });
+    else date.focus();
+  });
+  date.addEventListener("change", () => comparisonOf(date.value) && take({ comparison: date.value }));
+  byId("to-now").addEventListener("click", () => take({ span: null }));
+}

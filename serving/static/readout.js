@@ -1,0 +1,44 @@
+// What the chart shows at one place, in figures beside the key: where the pointer is, or else at the newest reading.
+
+import { byId, clock, count } from "./dom.js";
+import { inWords } from "./incidents.js";
+
+/** @import { IncidentInfo, Plot, Shown } from "../page.d.ts" */
+/** @import { Earlier } from "./earlier.js" */
+
+const utc = clock("UTC");
+
+/**
+ * @param {Plot} plot
+ * @param {Shown} series
+ * @param {IncidentInfo | null} incident the one at the pointer
+ * @param {Earlier | null} earlier
+ */
+export function readout(plot, series, incident, earlier) {
+  const pointed = plot.cursor.idx ?? null;
+  const index = pointed ?? plot.data[1].findLastIndex((value) => value !== null);
+  const [seconds, value, low, high, expected, anomalous, lowest, highest, before] = plot.data.map((column) => column[index] ?? null);
+  const at = seconds === null ? null : `${clock(series.timezone).full(1000 * seconds)} · ${utc.time(1000 * seconds)} UTC`;
+  write("at", [pointed === null && at && "Newest:", at ?? "No reading"].filter(Boolean).join(" "));
+  write("at-incident", incident ? `Incident: ${inWords(incident)}` : "");
+  byId("at-incident").hidden = incident === null;
+  byId("hint").hidden = incident !== null;
+  write("at-value", count(value));
+  write("at-expected", count(expected));
+  write("at-band", between(low, high));
+  write("at-anomaly", count(anomalous));
+  write("at-range", between(lowest, highest));
+  byId("key-earlier").hidden = earlier === null;
+  const then = earlier && seconds !== null ? earlier.before(1000 * seconds) : null;
+  write("earlier", then === null ? "Earlier" : clock(series.timezone).day(then));
+  write("at-earlier", count(before));
+  byId("key").style.setProperty("--digits", String(count(plot.scales.y.max).length));
+}
+
+/** @type {(id: string, text: string) => void} */
+function write(id, text) {
+  if (byId(id).textContent !== text) byId(id).textContent = text;
+}
+
+/** @type {(low: number | null, high: number | null) => string} */
+const between = (low, high) => (low === null || high === null ? "–" : `${count(low)} to ${count(high)}`);
