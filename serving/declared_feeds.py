@@ -15,7 +15,7 @@ class DeclaredFeeds:
     def __init__(self, folder: Path):
         """Raises DeclarationError, as there are no feeds to keep yet."""
         self.folder = folder
-        self._seen = _state(folder)
+        self._seen = state_of(folder)
         self.feeds = load_feeds(folder)
         self.mistakes: list[str] = []
 
@@ -25,7 +25,7 @@ class DeclaredFeeds:
         One thread may look; any may read `feeds` and `mistakes`, which are replaced and never changed.
         """
         try:
-            state = _state(self.folder)
+            state = state_of(self.folder)
             if state != self._seen or self.mistakes:  # a contract that was missed may have come, and is no file of this folder
                 self._seen = state
                 self._take(load_feeds(self.folder))
@@ -42,7 +42,7 @@ class DeclaredFeeds:
         self.feeds, self.mistakes = feeds, []
 
 
-def _state(folder: Path) -> list[tuple]:
+def state_of(folder: Path) -> list[tuple]:
     """What changes with any file."""
     files = [(file.name, file.stat()) for file in sorted(folder.glob("*.yaml"))]
     return [(name, found.st_ino, found.st_mtime_ns, found.st_size) for name, found in files]

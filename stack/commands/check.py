@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from contracts import avro
+from contracts.alerts import load_routes
 from contracts.declarations import SCHEMAS, DeclarationError
 from contracts.feeds import load_feeds
 from contracts.queries import load_queries
@@ -16,12 +17,13 @@ def check() -> None:
     with failures_reported():
         if found := mistakes():
             raise DeclarationError("\n".join(found))
-        console.print(f"{len(load_feeds())} feeds, {len(load_queries())} queries, {len(_contracts())} contracts: no mistake.")
+        counts = f"{len(load_feeds())} feeds, {len(load_queries())} queries, {len(load_routes())} routes of alerts"
+        console.print(f"{counts}, {len(_contracts())} contracts: no mistake.")
 
 
 def mistakes() -> list[str]:
     """Each with its file and field, once."""
-    found = dict.fromkeys(line for loads in (load_feeds, load_queries, _contracts) for line in _mistakes(loads))
+    found = dict.fromkeys(line for loads in (load_feeds, load_queries, load_routes, _contracts) for line in _mistakes(loads))
     if not found:  # who writes which topic can be said of sound declarations only
         found = dict.fromkeys(_mistakes(declared_topics))
     return list(found)
