@@ -18,6 +18,7 @@ from mkdocs.structure.files import File
 from pydantic import BaseModel
 
 from contracts.access_logs import AccessLog
+from contracts.alerts import Escalation, Route, Silence, Target
 from contracts.avro import Contract
 from contracts.feeds import Feed, Gate, Rule
 from contracts.public_holidays import Holidays
@@ -29,6 +30,7 @@ REPO = Path(__file__).parents[2]
 DECLARATIONS = {
     "A feed: `schemas/feeds/<name>.yaml`": (Feed, Rule, Gate, Holidays, AccessLog),
     "A query: `schemas/queries/<name>.yaml`": (Query, Input, Key, Output),
+    "A route of alerts: `schemas/alerts/<name>.yaml`": (Route, Target, Escalation, Silence),
     "A contract's compatibility: `schemas/avro/<record>/contract.yaml`": (Contract,),
 }
 

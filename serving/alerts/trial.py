@@ -1,5 +1,5 @@
-"""`python -m serving.alerts.trial ROUTE`: sends an opening and a closing about no real incident to each target of a route, and says
-what the receivers answered. Exits 1 if one has not taken them."""
+"""`python -m serving.alerts.trial ROUTE`: sends an opening and a closing about no real incident to each target of a route, and
+says what the receivers answered. Exits 1 if one has not taken them."""
 
 import argparse
 import datetime as dt

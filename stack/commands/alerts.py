@@ -1,4 +1,4 @@
-"""`sundial alerts`: the routes by which people are told of incidents, a message to try one out, and what could not be delivered."""
+"""`sundial alerts`: the routes by which people are told of incidents, a try of one, and what could not be delivered."""
 
 import json
 import os
@@ -48,8 +48,8 @@ def test(
     context: typer.Context,
     route: Annotated[str, typer.Argument(metavar="ROUTE", help="As `sundial alerts list` shows it.")],
 ) -> None:
-    """Send an opening and a closing about no real incident to each target of a route, and say what the receivers answered. Exits 1
-    if one has not taken them."""
+    """Send an opening and a closing about no real incident to each target of a route, and say what the receivers answered.
+    Exits 1 if one has not taken them."""
     with failures_reported():
         embedded = context.obj.environment() if context.obj.exists() else {}
         command = [sys.executable, "-m", "serving.alerts.trial", route]

@@ -12,13 +12,29 @@ from serving.alerts import addresses, sending, signature
 from serving.alerts.messages import Message
 from tests.serving.alerts.conftest import KEY, SECRET, URL, WEBHOOK
 
-INCIDENT = {"Id": "a@x", "ServiceName": "a", "Kind": "deviation", "State": "opened", "Start": "2026-11-23T12:00:00.000Z", "End": None}
+INCIDENT = {
+    "Id": "a@x",
+    "ServiceName": "a",
+    "Kind": "deviation",
+    "State": "opened",
+    "Start": "2026-11-23T12:00:00.000Z",
+    "End": None,
+}
 MESSAGE = Message("on-call", "target", "opened", "error", "f", INCIDENT | {"Score": 2.5, "Cause": "why"}, 1_795_435_200_000)
 
 
 @pytest.mark.parametrize(
     "address",
-    ["169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "fd00:ec2::254", "fe80::1", "0.0.0.0", "224.0.0.1", "168.63.129.16"],
+    [
+        "169.254.169.254",
+        "::ffff:169.254.169.254",
+        "64:ff9b::a9fe:a9fe",
+        "fd00:ec2::254",
+        "fe80::1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "168.63.129.16",
+    ],
 )
 def test_some_addresses_are_never_allowed(address):
     assert all("never allowed" in addresses.refused(address, network) for network in ("public", "private")), address
@@ -39,10 +55,16 @@ def test_the_connection_goes_to_the_address_that_was_checked(receiver, monkeypat
     looks = []
 
     def rebinding(host, port, *_, **__):
+        if host != "hook.test":
+            return REAL(host, port, *_, **__)
         looks.append(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1" if len(looks) == 1 else "169.254.169.254", port))]
 
-    monkeypatch.setattr(addresses.socket, "getaddrinfo", lambda host, *rest, **more: rebinding(host, *rest, **more) if host == "hook.test" else REAL(host, *rest, **more))
+    monkeypatch.setattr(
+        addresses.socket,
+        "getaddrinfo",
+        lambda host, *rest, **more: rebinding(host, *rest, **more) if host == "hook.test" else REAL(host, *rest, **more),
+    )
     env = {URL: f"http://hook.test:{receiver.port}/x", KEY: SECRET}
     assert sending.attempt(MESSAGE, Target(**WEBHOOK), env, "").what == "taken"
     assert (looks, receiver.came[0].headers["host"]) == (["hook.test"], f"hook.test:{receiver.port}")
