@@ -31,8 +31,8 @@ class LedgerError(RuntimeError):
 
 @dataclass(frozen=True)
 class Position:
-    """How far a partition is read. topic_id: a topic that was deleted and created again has another. caught_up: whether its end was
-    reached once; what is older than that is history, and not told event by event."""
+    """How far a partition is read. topic_id: a topic that was deleted and created again has another. caught_up: whether its end
+    was reached once; what is older than that is history, and not told event by event."""
 
     topic_id: str
     offset: int
@@ -122,8 +122,8 @@ def reader_options() -> dict[str, Any]:
 
 
 def read_whole(consumer: Consumer, topic: str, take: Callable[[Message], None]) -> int:
-    """Give each committed record of a topic of one partition to `take`; the offset where it ends. Raises LedgerError if that takes
-    too long."""
+    """Give each committed record of a topic of one partition to `take`; the offset where it ends. Raises LedgerError if that
+    takes too long."""
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     quiet = 0.0
     while quiet < PATIENCE:
