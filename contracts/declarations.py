@@ -16,7 +16,14 @@ AvroName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 Duration = Annotated[str, Field(pattern=r"^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$")]
 TopicName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,3}$")]
 Encoding = Literal["avro", "json", "text", "access-log"]  # of a topic's values; the registry knows only Avro
+UNITS = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3600, "day": 86_400}  # of a duration, in seconds
 LINES = ("text", "access-log")  # those whose values are lines of text, without a contract
+
+
+def seconds_of(duration: str) -> float:
+    """The seconds of a Duration."""
+    number, unit = duration.split()
+    return int(number) * UNITS[unit.removesuffix("s")]
 
 
 class DeclarationError(ValueError):

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterable
 
+from contracts.alerts import ALERTS, DEAD, load_routes
 from contracts.declarations import DeclarationError, Topic, dead_letter_topic, dead_letters
 from contracts.feeds import load_feeds
 from contracts.queries import COMMITS, Query, load_queries
 
 
 def declared_topics() -> list[Topic]:
-    """All topics of all feeds and queries. What a query writes is the query's: incidents, and the feeds of an access log."""
+    """All topics of all feeds, queries and routes. What a query writes is the query's: incidents, and an access log's feeds."""
     feeds, queries = load_feeds().values(), load_queries().values()
     written = {each.topic for query in queries for each in query.outputs}
     of_feeds = [topic for feed in feeds for topic in feed.topics if topic.name not in written]
-    return of_feeds + query_topics(queries, of_feeds)
+    return of_feeds + query_topics(queries, of_feeds) + ([ALERTS, DEAD] if load_routes() else [])
 
 
 def topics_read() -> set[str]:

@@ -24,6 +24,7 @@ from contracts.declarations import (
     dead_letter_topic,
     load,
     no_contract,
+    seconds_of,
 )
 from contracts.feeds import FEEDS, load_feeds
 from contracts.query_io import LINE, ORIGIN, ROW_DELETED, ROW_OFFSET, ROW_TIME, Input, Output
@@ -31,7 +32,6 @@ from contracts.query_io import LINE, ORIGIN, ROW_DELETED, ROW_OFFSET, ROW_TIME, 
 QUERIES = SCHEMAS / "queries"
 TRANSFORMS = SCHEMAS.parent / "jobs" / "transforms" / "queries"
 LONGEST_TRIGGER = 120  # seconds
-UNITS = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 CHANGES = "changes"  # what a query of tables alone reads
 # Which batch each query with delivery: exactly-once wrote last: the query's name, and a note as JSON.
 COMMITS = Topic("sundial.commits", 1, None, compacted=True)
@@ -43,8 +43,7 @@ Select = Annotated[str, Field(pattern=r"(?i)^\s*(select|with)\s", max_length=20_
 
 def _often_enough(duration: str) -> str:
     """A query that does nothing while records wait is taken to stand still, and killed (LIMITS in dags/supervise_queries.py)."""
-    number, unit = duration.split()
-    if int(number) * UNITS[unit.rstrip("s")] > LONGEST_TRIGGER:
+    if seconds_of(duration) > LONGEST_TRIGGER:
         raise ValueError(f"{duration} between two batches; {LONGEST_TRIGGER} seconds are the most")
     return duration
 

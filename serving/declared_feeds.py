@@ -16,7 +16,8 @@ class DeclaredFeeds:
     def __init__(self, folder: Path):
         """Raises DeclarationError, as there are no feeds to keep yet."""
         self.folder = folder
-        self._seen = _state(folder)
+        self._folders = folder, folder.parent / CALENDAR.name
+        self._seen = state_of(*self._folders)
         self.feeds = load_feeds(folder)
         self.mistakes: list[str] = []
 
@@ -26,7 +27,7 @@ class DeclaredFeeds:
         One thread may look; any may read `feeds` and `mistakes`, which are replaced and never changed.
         """
         try:
-            state = _state(self.folder)
+            state = state_of(*self._folders)
             if state != self._seen or self.mistakes:  # a contract that was missed may have come, and is no file of this folder
                 self._seen = state
                 self._take(load_feeds(self.folder))
@@ -43,7 +44,7 @@ class DeclaredFeeds:
         self.feeds, self.mistakes = feeds, []
 
 
-def _state(folder: Path) -> list[tuple]:
-    """What changes with any file of it, or of the calendar beside it."""
-    files = [(file.name, file.stat()) for each in (folder, folder.parent / CALENDAR.name) for file in sorted(each.glob("*.yaml"))]
+def state_of(*folders: Path) -> list[tuple]:
+    """What changes with any file."""
+    files = [(file.name, file.stat()) for folder in folders for file in sorted(folder.glob("*.yaml"))]
     return [(name, found.st_ino, found.st_mtime_ns, found.st_size) for name, found in files]

@@ -64,7 +64,7 @@ def _beside(state: State, feed: Feed, service: str, at: np.ndarray) -> Expectati
     """What the baseline in force expects of each of these instants, epoch milliseconds, ascending."""
     intervals = at // (1000 * feed.interval_seconds)
     first, length = (intervals[0].item(), (intervals[-1] - intervals[0]).item() + 1) if len(at) else (0, 0)
-    beside = expectation(feed, lambda day: state.tables.arrays(feed, service, day), first, length)
+    beside = expectation(state.expecting(feed), lambda day: state.tables.arrays(feed, service, day), first, length)
     return Expectation(*(column[intervals - first] for column in beside))
 
 

@@ -60,9 +60,7 @@ def _answer(state: State, feed: Feed, service: str, asked: series.Window | int, 
         return kept
     archived, live = state.readings(feed, service, shown.start, shown.until)
     arrays = lambda day: state.tables.arrays(feed, service, day)  # noqa: E731
-    in_force = state.tables.promotions(feed, 1)
-    expecting = feed.with_found(in_force[0].special_days) if in_force else feed
-    found = series.series(expecting, service, shown, width, archived, live, arrays, version) | {"loading": loading}
+    found = series.series(state.expecting(feed), service, shown, width, archived, live, arrays, version) | {"loading": loading}
     if wanted == rows.JSON:
         body = orjson.dumps(found, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z)
     else:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from contracts.alerts import ROUTES
 from contracts.feeds import FEEDS
 from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
 from supervision.spark_history import HISTORY
 
+PAGE = "SUNDIAL_API"
 REQUIRED = {
     "SUNDIAL_KAFKA": "bootstrap.servers of the brokers, e.g. 127.0.0.1:9092",
     "SUNDIAL_REGISTRY": "the schema registry's Confluent API, e.g. http://127.0.0.1:8081/apis/ccompat/v7",
@@ -30,6 +32,8 @@ class Settings:
     streams: str
     access: KafkaAccess = PLAIN
     feeds: Path = FEEDS  # folder of the feeds' declarations
+    routes: Path = ROUTES  # folder of the alerts' declarations
+    page: str = ""  # address of the dashboard, for links in alerts
     spark_history: str = ""  # address of Spark's history server, as browsers find it
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")  # names by which browsers may call; others are refused (DNS rebinding)
     lookback_seconds: int = 3600  # how far back the topics are read at start
@@ -43,8 +47,8 @@ class Settings:
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
         """Settings from SUNDIAL_*. Raises SettingsError naming every variable at fault."""
         mistakes = [f"{name} is not set: {meaning}" for name, meaning in REQUIRED.items() if not env.get(name)]
-        registry, history = env.get("SUNDIAL_REGISTRY", ""), env.get(HISTORY, "")
-        for name, url in (("SUNDIAL_REGISTRY", registry), (HISTORY, history)):
+        registry, history, page = (env.get(name, "") for name in ("SUNDIAL_REGISTRY", HISTORY, PAGE))
+        for name, url in (("SUNDIAL_REGISTRY", registry), (HISTORY, history), (PAGE, page)):
             if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc):
                 mistakes.append(f"{name} is no http(s) URL")
         try:
@@ -60,6 +64,7 @@ class Settings:
             lake=env["SUNDIAL_LAKE"].rstrip("/"),
             streams=env["SUNDIAL_STREAMS"],
             access=access,
+            page=page.rstrip("/"),
             spark_history=history,
             hosts=tuple(hosts) or cls.hosts,
         )

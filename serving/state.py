@@ -86,6 +86,11 @@ class State:
         archived = self.history.readings(feed, service, start, end)
         return archived, self.memory.scored(feed.name, service, *(round(each.timestamp() * 1000) for each in (start, end)))
 
+    def expecting(self, feed: Feed) -> Feed:
+        """The feed with what the baseline in force knows of its special days."""
+        in_force = self.tables.promotions(feed, 1)
+        return feed.with_found(in_force[0].special_days) if in_force else feed
+
     def newest_at(self, feed: Feed) -> int | None:
         """Time of the newest reading of any service, live or archived, epoch milliseconds."""
         return max(filter(None, (self.memory.newest_at(feed.name), self.history.newest_at(feed))), default=None)

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
+from contracts.alerts import VARIABLES
 from stack import private
 from stack.errors import Busy, StackError
 from stack.install import class_archive
@@ -31,8 +32,8 @@ PORTS = ("serving", "airflow", "kafka", "controller", "registry")  # in order: b
 MOST_BROKERS = 9
 COPIES = 3  # of each record, where there are as many brokers
 SPARK_MASTER = "SUNDIAL_SPARK_MASTER"  # where jobs run instead, e.g. spark://head:7077
-# What the person who starts a stack may say.
-INHERITED = ("SUNDIAL_ALERT_WEBHOOK", "SUNDIAL_CHECKPOINT_SECONDS", "SUNDIAL_STREAM_JAVA_OPTIONS", SPARK_MASTER)
+# What the person who starts a stack may say: these variables, and the secrets of alerts.
+INHERITED = ("SUNDIAL_CHECKPOINT_SECONDS", "SUNDIAL_STREAM_JAVA_OPTIONS", SPARK_MASTER)
 PATIENCE = 10.0  # seconds that a command waits for the lock: the watcher holds it for moments, another command for minutes
 MARK = "SUNDIAL_STACK"  # in the environment of each process that a stack starts, and of nothing else
 
@@ -207,7 +208,9 @@ class Instance:
     def process_environment(self) -> dict[str, str]:
         """The whole environment of a process of this stack: the caller's, without what belongs to another stack or Airflow."""
         foreign = ("SUNDIAL_", "AIRFLOW_", "_AIRFLOW_")
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(foreign) or k in INHERITED}
+        inherited = {
+            k: v for k, v in os.environ.items() if not k.startswith(foreign) or k in INHERITED or k.startswith(VARIABLES)
+        }
         first = str(Path(sys.prefix) / "bin")
         path = os.pathsep.join([first, *(each for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if each != first)])
         # SPT_NOENV: a process that changes its title (Airflow's do) would otherwise write over its environment, and the mark.

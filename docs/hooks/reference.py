@@ -18,6 +18,7 @@ from mkdocs.structure.files import File
 from pydantic import BaseModel
 
 from contracts.access_logs import AccessLog
+from contracts.alerts import Escalation, Route, Silence, Target
 from contracts.avro import Contract
 from contracts.calendar_entries import Dates, Entry, Times
 from contracts.feeds import Feed, Rule
@@ -32,6 +33,7 @@ DECLARATIONS = {
     "A feed: `schemas/feeds/<name>.yaml`": (Feed, Rule, Gate, Holidays, AccessLog),
     "Special days or maintenance windows: `schemas/calendar/<name>.yaml`": (Entry, Dates, Times),
     "A query: `schemas/queries/<name>.yaml`": (Query, Input, Key, Output),
+    "A route of alerts: `schemas/alerts/<name>.yaml`": (Route, Target, Escalation, Silence),
     "A contract's compatibility: `schemas/avro/<record>/contract.yaml`": (Contract,),
 }
 

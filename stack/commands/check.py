@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from contracts import avro
+from contracts.alerts import load_routes
 from contracts.calendar_entries import load_calendar
 from contracts.declarations import SCHEMAS, DeclarationError
 from contracts.declared_topics import declared_topics
@@ -17,13 +18,13 @@ def check() -> None:
     with failures_reported():
         if found := mistakes():
             raise DeclarationError("\n".join(found))
-        declared = f"{len(load_feeds())} feeds, {len(load_calendar())} of the calendar, {len(load_queries())} queries"
-        console.print(f"{declared}, {len(_contracts())} contracts: no mistake.")
+        counts = f"{len(load_feeds())} feeds, {len(load_calendar())} of the calendar, {len(load_queries())} queries"
+        console.print(f"{counts}, {len(load_routes())} routes of alerts, {len(_contracts())} contracts: no mistake.")
 
 
 def mistakes() -> list[str]:
     """Each with its file and field, once."""
-    found = dict.fromkeys(line for loads in (load_feeds, load_queries, _contracts) for line in _mistakes(loads))
+    found = dict.fromkeys(line for loads in (load_feeds, load_queries, load_routes, _contracts) for line in _mistakes(loads))
     if not found:  # who writes which topic can be said of sound declarations only
         found = dict.fromkeys(_mistakes(declared_topics))
     return list(found)

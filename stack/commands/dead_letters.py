@@ -63,10 +63,11 @@ def _readers(topic: str) -> list[str]:
 
 
 def _reasons(reader: Reader) -> dict[str, int]:
-    """Records by reason, the most frequent first. One that several could not read is one: its letters have one key."""
+    """Records by reason, the most frequent first. One that several could not read is one: its letters have one key. One without a
+    reason was taken back: `sundial alerts retry`."""
     try:
         letters = reader.records(follow=False, only_new=False)
-        last = {letter["key"]: letter.get("headers", {}).get("reason", "none given") for letter in letters}
+        last = {letter["key"]: letter.get("headers", {}).get("reason") for letter in letters}
     finally:
         reader.close()
-    return dict(Counter(last.values()).most_common())
+    return dict(Counter(reason for reason in last.values() if reason).most_common())

@@ -19,7 +19,8 @@ def up(
     brokers: Brokers = None,
     only_kafka: Annotated[bool, typer.Option("--only-kafka", help="Nothing but Kafka, without a declared topic.")] = False,
 ) -> None:
-    """Start Kafka, the schema registry, Airflow and serving; what runs already is left alone, what died is restarted."""
+    """Start Kafka, the schema registry, Airflow, serving, and alerts if a route is declared. What runs already is left
+    alone, what died is restarted."""
     from stack.parts import lifecycle
 
     with failures_reported():

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from contracts.alerts import load_routes
 from contracts.declared_topics import declared_topics
 from contracts.feeds import load_feeds
 from contracts.queries import load_queries
@@ -43,9 +44,9 @@ def access(
     The passwords to set are in KAFKA_<USER>_PASSWORD; SUNDIAL_KAFKA_* name the brokers and the superuser who sets them.
     """
     with failures_reported():
-        feeds, queries = load_feeds().values(), load_queries().values()
-        for rule in acls.wanted(feeds, queries):
+        feeds, queries, routes = load_feeds().values(), load_queries().values(), load_routes().values()
+        for rule in acls.wanted(feeds, queries, routes):
             console.print(acls.describe(rule))
         if deploy:
-            for change in acls.deploy(*kafka_of(context.obj), feeds, queries, os.environ):
+            for change in acls.deploy(*kafka_of(context.obj), feeds, queries, os.environ, routes):
                 console.print(change)

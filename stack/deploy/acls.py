@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from contracts.alerts import ALERTS, DEAD, TRANSACTION, Route
 from contracts.declarations import dead_letter_topic
 from contracts.feeds import Feed
 from contracts.kafka_access import KafkaAccess
@@ -31,7 +32,7 @@ from stack.errors import StackError
 USERS = {
     "streams": "scores and queries: reads the feeds and the queries' inputs, writes what is derived of them",
     "batch": "archives and repairs: reads the feeds and what queries read, replays their dead letters, rewrites summaries",
-    "serving": "shows: reads scored readings and anomalies",
+    "serving": "shows and tells: reads what is derived of the feeds, and keeps what was told of incidents",
     "sources": "produces: writes the feeds and what queries read and none writes",
     "registry": "keeps the contracts",
 }
@@ -41,8 +42,8 @@ ITERATIONS = 8192  # of SCRAM's hash; Kafka's default is 4096
 WAIT = 30
 
 
-def wanted(feeds: Iterable[Feed], queries: Iterable[Query]) -> list[AclBinding]:
-    """Every rule, for these feeds and queries."""
+def wanted(feeds: Iterable[Feed], queries: Iterable[Query], routes: Iterable[Route] = ()) -> list[AclBinding]:
+    """Every rule, for these feeds, queries and routes of alerts."""
     rules = _of_queries(list(queries), {topic.name for feed in feeds for topic in feed.topics})
     for feed in feeds:
         rules += [_topic(user, AclOperation.WRITE, feed.topic) for user in ("sources", "batch")]
@@ -52,6 +53,11 @@ def wanted(feeds: Iterable[Feed], queries: Iterable[Query]) -> list[AclBinding]:
         rules += [_topic("batch", operation, feed.dead_letter_topic) for operation in (AclOperation.READ, AclOperation.WRITE)]
         shown = (feed.scored_topic, feed.anomalies_topic, feed.incidents_topic)
         rules += [_topic("serving", AclOperation.READ, topic) for topic in shown]
+    if list(routes):
+        kept = (ALERTS.name, DEAD.name)
+        rules += [_topic("serving", operation, topic) for topic in kept for operation in (AclOperation.READ, AclOperation.WRITE)]
+        kind = ResourceType.TRANSACTIONAL_ID
+        rules += [_rule("serving", AclOperation.WRITE, kind, TRANSACTION, ResourcePatternType.PREFIXED)]
     for topic in FOREVER:
         rules += [_topic("registry", operation, topic) for operation in (AclOperation.READ, AclOperation.WRITE)]
     rules += [_topic("registry", AclOperation.WRITE, REGISTRY_EVENTS)]
@@ -94,7 +100,12 @@ def describe(rule: AclBinding) -> str:
 
 
 def deploy(
-    bootstrap: str, superuser: KafkaAccess, feeds: Iterable[Feed], queries: Iterable[Query], env: Mapping[str, str]
+    bootstrap: str,
+    superuser: KafkaAccess,
+    feeds: Iterable[Feed],
+    queries: Iterable[Query],
+    env: Mapping[str, str],
+    routes: Iterable[Route] = (),
 ) -> list[str]:
     """Set every user's password and make their rules exactly those wanted; says what it did.
 
@@ -105,7 +116,7 @@ def deploy(
         raise StackError(f"not set: {', '.join(missing)}", remedy="give each user a password; docker/secrets.sh makes them")
     client = admin(bootstrap, superuser)
     done = set_passwords(client, {user: env[name] for user, name in variables.items()})
-    return done + set_rules(client, set(wanted(feeds, queries)))
+    return done + set_rules(client, set(wanted(feeds, queries, routes)))
 
 
 def set_passwords(client: AdminClient, passwords: Mapping[str, str]) -> list[str]:

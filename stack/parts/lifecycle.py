@@ -4,12 +4,13 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
+from contracts.alerts import load_routes
 from contracts.declared_topics import declared_topics
 from stack.deploy import schemas, topics
 from stack.errors import StackError
 from stack.install import java
 from stack.instance import SPARK_POOL, Instance
-from stack.parts import airflow, kafka, process, registry, serving, watcher
+from stack.parts import airflow, alerts, kafka, process, registry, serving, watcher
 from stack.parts.airflow_api import AirflowApi
 from supervision.process import stop_all
 
@@ -39,6 +40,8 @@ class Starting:
     def _serving(self, instance: Instance, say: Say) -> None:
         if not self.data.exception():
             self._step("serving", serving.start, instance, say)
+            if load_routes():
+                self._step("alerts", alerts.start, instance, say)
 
     @staticmethod
     def _step(name: str, start: Callable[[Instance], None], instance: Instance, say: Say) -> None:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 from contracts.baseline_log import baseline_log
 from stack.instance import Instance
-from stack.parts import airflow, kafka, live, process, registry, serving, watcher
+from stack.parts import airflow, alerts, kafka, live, process, registry, serving, watcher
 from supervision.status import read_all
 
 
@@ -48,6 +48,8 @@ def checks(instance: Instance) -> dict[str, bool]:
         name: kafka.healthy(instance, broker) for broker, name in zip(instance.brokers, kafka.names(instance), strict=True)
     }
     others = {each.NAME: each.healthy(instance) for each in (serving, watcher)}
+    if alerts.NAME in process.recorded(instance):
+        others[alerts.NAME] = alerts.healthy(instance)
     return brokers | {registry.NAME: registry.healthy(instance)} | components | others
 
 

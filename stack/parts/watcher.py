@@ -15,7 +15,7 @@ from functools import partial
 
 from stack.errors import Busy, tail
 from stack.instance import ROOT, Instance, default_path
-from stack.parts import airflow, kafka, live, process, registry, serving
+from stack.parts import airflow, alerts, kafka, live, process, registry, serving
 from stack.parts.restarts import History, Limits, Observation, Start, Wait, decide
 
 NAME = "watcher"
@@ -55,7 +55,9 @@ def watched(instance: Instance) -> dict[str, Watched]:
     for name in airflow.COMPONENTS:
         found[name] = Watched(partial(_airflow, instance, name), partial(airflow.healthy, instance, name))
     found[serving.NAME] = Watched(partial(serving.part, instance), partial(serving.healthy, instance))
-    found[live.NAME] = Watched(partial(live.part, instance), partial(live.healthy, instance), (*brokers, registry.NAME))
+    data = (*brokers, registry.NAME)
+    found[alerts.NAME] = Watched(partial(alerts.part, instance), partial(alerts.healthy, instance), data)
+    found[live.NAME] = Watched(partial(live.part, instance), partial(live.healthy, instance), data)
     return found
 
 

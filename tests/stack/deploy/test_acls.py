@@ -1,5 +1,6 @@
 """The rules that declarations make; what a broker does with them is for tests/docker/test_secure_broker.py."""
 
+from contracts.alerts import Route
 from contracts.feeds import load_feeds
 from contracts.queries import Query, load_queries
 from stack.deploy.acls import describe, wanted
@@ -40,4 +41,15 @@ def test_transactions_are_allowed_where_a_query_is_delivered_exactly_once():
         "User:streams  READ  TOPIC  sundial.commits",
         "User:streams  WRITE  TOPIC  sundial.commits",
         "User:streams  WRITE  TRANSACTIONAL_ID  sundial.*",
+    }
+
+
+def test_alerts_are_kept_where_a_route_is_declared():
+    target = {"kind": "slack", "url": "SUNDIAL_ALERT_X"}
+    route = Route.model_validate({"name": "r", "description": "x", "target": target})
+    added = {describe(rule) for rule in wanted([], [], [route])} - {describe(rule) for rule in wanted([], [])}
+    topics = ("sundial.alerts", "sundial.alerts.dead-letter")
+    assert added == {
+        *(f"User:serving  {what}  TOPIC  {topic}" for what in ("READ", "WRITE") for topic in topics),
+        "User:serving  WRITE  TRANSACTIONAL_ID  sundial-alerts*",
     }

@@ -1,0 +1,130 @@
+"""What is to be told, decided by pure functions: (what is known of an incident, its next record) → what is known, and (routes,
+what is known, now) → messages, what is known.
+
+A decision is made once: what was decided is part of what is known, and kept with the messages.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from contracts.alerts import SEVERITIES, Route, severity_of
+from contracts.declarations import seconds_of
+from serving.alerts.messages import Event, Incident, Message
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a route was told of an incident, and when (epoch ms). severity: at the opening."""
+
+    opened: int
+    severity: str
+    escalated: int | None = None
+    reminded: int | None = None  # last
+    reminders: int = 0
+    closed: int | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of an incident. since: when Kafka took its first record, epoch ms; closed: when it took the closing one."""
+
+    feed: str
+    incident: Incident
+    since: int
+    closed: int | None = None
+    told: dict[str, Told] = field(default_factory=dict)  # by route
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Known":
+        return cls(**{**values, "told": {route: Told(**told) for route, told in values["told"].items()}})
+
+
+def seen(known: Known | None, feed: str, incident: Incident, taken: int) -> Known:
+    """With one more record of the incident, which Kafka took at `taken` (epoch ms).
+
+    A record that comes again, or is older than what is known, changes nothing. Nothing opens a closed incident again.
+    """
+    closed = taken if incident["State"] == "closed" else None
+    if known is None:
+        return Known(feed, incident, taken, closed)
+    if known.closed is not None or (closed is None and incident["At"] < known.incident["At"]):
+        return known
+    return replace(known, incident=incident, closed=closed)
+
+
+def decided(routes: Mapping[str, Route], known: Known, now: int) -> tuple[Known, list[Message]]:
+    """What each route is to be told of the incident at that moment (epoch ms), in the order in which it is to be told."""
+    messages = []
+    for name, route in routes.items():
+        told = known.told.get(name)
+        if told is None and not _concerns(route, known):
+            continue
+        after, events = _of_route(route, known, told, now)
+        if after is not None and after != told:
+            known = replace(known, told=known.told | {name: after})
+        for event, to in events:
+            number = after.reminders if event == "reminder" else 0
+            messages.append(Message(name, to, event, after.severity, known.feed, known.incident, now, number))
+    return known, messages
+
+
+def _of_route(route: Route, known: Known, told: Told | None, now: int) -> tuple[Told | None, list[tuple[Event, str]]]:
+    """What the route was told afterwards, and what it is told now: (event, field of the target)."""
+    if known.closed is not None:
+        if told is None or told.closed is not None:
+            return told, []
+        also: list[tuple[Event, str]] = [("closed", "escalation")] if told.escalated and route.escalation else []
+        return replace(told, closed=now), [("closed", "target"), *also]
+    if known.incident["Group"] is not None or _quiet(route, known, now):
+        return told, []
+    if told is None:
+        due = now >= known.since + _milliseconds(route.wait)
+        return (Told(now, severity_of(known.incident)), [("opened", "target")]) if due else (None, [])
+    events: list[tuple[Event, str]] = []
+    if route.escalation and told.escalated is None and now >= told.opened + _milliseconds(route.escalation.after):
+        told = replace(told, escalated=now)
+        events.append(("escalated", "escalation"))
+    if route.reminder and now >= (told.reminded or told.opened) + _milliseconds(route.reminder):
+        told = replace(told, reminded=now, reminders=told.reminders + 1)
+        events.append(("reminder", "target"))
+    return told, events
+
+
+def _concerns(route: Route, known: Known) -> bool:
+    """Whether the route is for this incident, as it is now."""
+    if route.feeds and known.feed not in route.feeds:
+        return False
+    if SEVERITIES.index(severity_of(known.incident)) < SEVERITIES.index(route.severity):
+        return False
+    services, all_of_them = _services(known.incident)
+    return not all_of_them or any(re.fullmatch(route.services, service) for service in services)
+
+
+def _quiet(route: Route, known: Known, now: int) -> bool:
+    """Whether nobody may be disturbed now: outside the hours, during maintenance, or silenced."""
+    at = dt.datetime.fromtimestamp(now / 1000, dt.UTC)
+    if not route.disturbs(at):
+        return True
+    services, all_of_them = _services(known.incident)
+    silences = [each for each in route.silences if (each.begin is None or each.begin <= at) and at < each.until]
+    # A group of which some members are not listed is silenced by what silences everything.
+    names = services if all_of_them else [*services, ""]
+    return bool(silences) and all(any(re.fullmatch(each.services, name) for each in silences) for name in names)
+
+
+def _services(incident: Incident) -> tuple[list[str], bool]:
+    """The services that an incident is of, and whether these are all: a group lists its first members."""
+    if incident["Kind"] != "group":
+        return [incident["ServiceName"]], True
+    services = [member.rpartition("@")[0] for member in incident["Members"]]
+    return services, len(set(services)) >= (incident["Services"] or 0)
+
+
+def _milliseconds(duration: str) -> int:
+    return round(1000 * seconds_of(duration))

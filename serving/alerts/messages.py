@@ -1,0 +1,83 @@
+"""What is told: one message to one target about one incident. As JSON it waits in the topic of alerts; it holds no secret."""
+
+import datetime as dt
+import hashlib
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+Event = Literal["opened", "escalated", "reminder", "closed"]
+Incident = dict[str, Any]  # as the record in schemas/avro/incident, times in ISO 8601
+SAID = {"opened": "", "escalated": "still open: ", "reminder": "still open: ", "closed": "closed: "}
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message. `at`: when it was decided, epoch ms. `number`: of a reminder, from 1 on. `severity`: when the route was first
+    told of the incident. `test`: it is about no real incident."""
+
+    route: str
+    to: str  # target or escalation: the field of the route that declares where it goes
+    event: Event
+    severity: str
+    feed: str
+    incident: Incident
+    at: int
+    number: int = 0
+    test: bool = False
+
+    @property
+    def id(self) -> str:
+        """The same for the same message, however often it is decided or sent: a receiver that knows it may ignore it."""
+        return f"msg_{_digest(self.route, self.to, self.feed, self.incident['Id'], self.event, str(self.number))}"
+
+    @property
+    def incident_key(self) -> str:
+        """The same for all messages of one route and one target about one incident."""
+        return f"sundial_{_digest(self.route, self.to, self.feed, self.incident['Id'])}"
+
+    @property
+    def subject(self) -> str:
+        """What happened, in one line."""
+        service = self.incident["ServiceName"]
+        what = f"{self.incident['Services']} services" if self.incident["Kind"] == "group" else service
+        kind = {"group": "group of incidents", "silence": "silent"}.get(self.incident["Kind"], "unusual")
+        test = "Test: " if self.test else ""
+        return f"{test}{SAID[self.event]}[{self.severity}] {self.feed}: {what}, {kind}"
+
+    @property
+    def text(self) -> str:
+        """The subject, and why, since when and until when."""
+        end = f" until {self.incident['End']}" if self.incident["End"] else ""
+        return f"{self.subject}\n{self.incident['Cause']}\nsince {self.incident['Start']}{end}"
+
+    def link(self, page: str) -> str:
+        """To the service on the dashboard."""
+        service = {} if self.incident["Kind"] == "group" else {"service": self.incident["ServiceName"]}
+        return f"{page}/?{urlencode({'feed': self.feed, **service})}"
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def _digest(*words: str) -> str:
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
+
+
+def trial(route: str, to: str, now: dt.datetime) -> list[Message]:
+    """An opening and a closing of an incident that never was."""
+    text = now.isoformat(timespec="seconds")
+    at = int(now.timestamp() * 1000)
+    incident: Incident = {"Id": f"test@{text}", "ServiceName": "test", "Kind": "deviation", "State": "opened", "Start": text}
+    incident |= {
+        "Last": text,
+        "At": text,
+        "End": None,
+        "Score": 0.0,
+        "Cause": "somebody tries out this route",
+        "LevelShift": False,
+    }
+    incident |= {"Readings": 0, "Actual": None, "Expected": None, "Area": None, "Direction": None, "PeakAt": None, "Peak": None}
+    incident |= {"PeakExpected": None, "PeakSize": None, "Group": None, "Services": None, "Members": []}
+    opened = Message(route, to, "opened", "warning", "test", incident, at, test=True)
+    return [opened, replace(opened, event="closed", incident=incident | {"State": "closed", "End": text})]

@@ -1,0 +1,42 @@
+"""The process that tells people of incidents. It runs if a route is declared."""
+
+import sys
+import time
+
+import httpx
+
+from stack.instance import HOST, ROOT, Instance, free_ports
+from stack.parts import process
+
+NAME = "alerts"
+TURN = "sundial_alerts_turn_timestamp_seconds"
+SILENT_AFTER = 90.0  # seconds without a turn after which it is unhealthy: it waits so long for brokers
+
+
+def part(instance: Instance) -> process.Part:
+    """It listens where it did before, else on a free port."""
+    port = process.port(instance, NAME) or free_ports(1)[0]
+    return process.Part(
+        name=NAME,
+        command=[sys.executable, "-m", "serving.alerts", "--host", HOST, "--port", str(port)],
+        environment=instance.process_environment(),
+        healthy=lambda: healthy(instance),
+        port=port,
+        folder=ROOT,
+    )
+
+
+def healthy(instance: Instance) -> bool:
+    """It has come to its next turn a moment ago."""
+    try:
+        lines = httpx.get(f"http://{HOST}:{process.port(instance, NAME)}/metrics", timeout=3).text.splitlines()
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return False
+    turned = max((float(line.split()[1]) for line in lines if line.startswith(f"{TURN} ")), default=0.0)
+    return time.time() - turned < SILENT_AFTER
+
+
+def start(instance: Instance) -> None:
+    made = part(instance)
+    process.start(instance, made)
+    process.wait(instance, made)

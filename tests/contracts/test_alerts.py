@@ -1,0 +1,65 @@
+"""Routes of alerts: the example on the page is one, and all mistakes in a wrong one are named at once."""
+
+import re
+
+import pytest
+
+from contracts.alerts import Route, load_routes, severity_of, variables_of
+from contracts.declarations import SCHEMAS, DeclarationError
+
+PAGE = (SCHEMAS.parent / "docs/alerts.md").read_text()
+WRONG = """
+name: wrong
+description: x
+services: "("
+severity: high
+hours: [mon-fri 8-18]
+timezone: Mars
+wait: soon
+silences: [{until: 2026-11-25T08:00:00Z, from: 2026-11-26T08:00:00Z}]
+target: {kind: webhook, url: https://example.org/secret}
+escalation: {after: 30 minutes, target: {kind: slack, key: SUNDIAL_ALERT_X}}
+reminder: 5 seconds
+remind: 1
+"""
+
+
+def test_the_example_on_the_page_is_a_route(tmp_path):
+    [example] = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "on-call.yaml").write_text(example)
+    routes = load_routes(tmp_path)
+    assert (list(routes), routes["on-call"].target.kind) == (["on-call"], "webhook")
+    assert variables_of(routes) == ["SUNDIAL_ALERT_PAGERDUTY_KEY", "SUNDIAL_ALERT_SHOP_KEY", "SUNDIAL_ALERT_SHOP_URL"]
+
+
+def test_all_mistakes_are_named_at_once(tmp_path):
+    (tmp_path / "wrong.yaml").write_text(WRONG)
+    with pytest.raises(DeclarationError) as refused:
+        load_routes(tmp_path)
+    fields = [line.split(": ")[1] for line in str(refused.value).splitlines()]
+    assert fields == [
+        *("services", "severity", "wait", "timezone", "hours.0", "silences.0"),
+        *("target.url", "escalation.target", "reminder", "remind"),
+    ]
+
+
+def test_a_feed_must_be_declared_and_there_may_be_no_route(tmp_path):
+    assert load_routes(tmp_path) == {}
+    target = {"kind": "slack", "url": "SUNDIAL_ALERT_X"}
+    found = Route.model_validate({"name": "r", "description": "x", "feeds": ["nobody"], "target": target})
+    assert list(found.unmet()) == ["feeds: no feed 'nobody' in schemas/feeds"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "score", "severity"),
+    [
+        ("deviation", 1.8, "warning"),
+        ("deviation", 2.4, "error"),
+        ("deviation", 3.0, "error"),
+        ("deviation", 3.1, "critical"),
+        ("silence", 0.0, "error"),
+        ("group", 0.0, "critical"),
+    ],
+)
+def test_severity(kind, score, severity):
+    assert severity_of({"Kind": kind, "Score": score}) == severity

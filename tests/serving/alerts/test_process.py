@@ -1,0 +1,124 @@
+"""The process of alerts on a real broker, with a real receiver: each message once, whatever dies in between."""
+
+import json
+import os
+import time
+
+import pytest
+from confluent_kafka import Producer
+
+from contracts.alerts import ALERTS, ASKED, DEAD
+from tests.serving import derived
+from tests.support.seed import chance
+from tests.support.topics import consume
+from tests.support.waiting import until
+
+KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "10"))
+
+
+def rows(broker, topic: str) -> dict[str, dict]:
+    """What the topic holds, by key."""
+    found: dict[str, dict] = {}
+    for message in consume(broker.kafka, topic, committed=True):
+        key = message.key().decode()
+        found.pop(key, None)
+        if message.value():
+            found[key] = json.loads(message.value())
+    return found
+
+
+def caught_up(broker) -> bool:
+    positions = [row for key, row in rows(broker, ALERTS.name).items() if key.startswith("offset/")]
+    return len(positions) == 2 and all(each["caught_up"] for each in positions)
+
+
+def waiting(broker) -> list[str]:
+    return [key for key in rows(broker, ALERTS.name) if key.startswith("message/")]
+
+
+def test_what_is_open_at_the_first_start_is_told_and_each_event_from_then_on_once(
+    broker, topics, feed, at, receiver, declare_route, start
+):
+    topics.send("incident", [derived.incident(name, at(0)) for name in "ab"])
+    topics.send("incident", [derived.incident("a", at(0), "closed")])  # history: over before anyone could be told
+    member = start(declare_route())
+    until("what is open is told", lambda: receiver.told() == [("b", "opened")], detail=lambda: member.log.read_text())
+    assert caught_up(broker)
+    group, *members = derived.group(derived.incident("c", at(1)), derived.incident("d", at(1)))
+    topics.send("incident", [*members, group, derived.incident("b", at(0), "closed")])
+    until("the group and the closing are told", lambda: len(receiver.told()) == 3, detail=lambda: member.log.read_text())
+    assert set(receiver.told()) == {("b", "opened"), ("b", "closed"), ("*", "opened")}
+    # Another process goes on where this one was, and the records that come again are known.
+    assert member.stop() == 0
+    topics.send("incident", [derived.incident("b", at(0)), derived.incident("b", at(0), "closed")])
+    start(declare_route())
+    topics.send("incident", [derived.incident("e", at(2))])
+    until("the news is told", lambda: ("e", "opened") in receiver.told())
+    assert len(receiver.came) == 4
+    assert "s3cret-token" not in member.log.read_text()
+    [letter] = [each.json for each in receiver.once() if each.json["incident"]["ServiceName"] == "*"]
+    assert (letter["severity"], letter["route"], letter["feed"]) == ("critical", "on-call", feed.name)
+
+
+def test_what_is_refused_becomes_a_dead_letter_and_can_be_tried_again(broker, topics, at, receiver, declare_route, start):
+    path = receiver.url.partition("127.0.0.1:")[2].partition("/")[2]
+    receiver.answers = [(503, {}, b"busy"), (404, {}, f"Cannot POST /{path}".encode())]
+    member = start(declare_route())
+    until("it has begun", lambda: caught_up(broker))
+    topics.send("incident", [derived.incident("a", at(0))])
+    until("it is given up", lambda: rows(broker, DEAD.name), detail=lambda: member.log.read_text())
+    [letter] = consume(broker.kafka, DEAD.name, committed=True)
+    assert dict(letter.headers()) == {"reason": "HTTP 404 Cannot POST …".encode()}
+    assert json.loads(letter.value())["attempts"] == 1
+    assert (receiver.came, waiting(broker)) == ([], [])
+    again = json.loads(letter.value()) | {"attempts": 0, "first": None, "due": 0, "reason": ""}
+    producer = Producer({"bootstrap.servers": broker.kafka})
+    producer.produce(ALERTS.name, json.dumps(again).encode(), f"message/{letter.key().decode()}".encode(), headers=[(ASKED, b"")])
+    producer.flush(20)
+    until("it is told", lambda: receiver.told() == [("a", "opened")], detail=lambda: member.log.read_text())
+    until("it waits no more", lambda: not waiting(broker))
+
+
+def test_a_second_process_fences_the_first(broker, topics, at, receiver, declare_route, start):
+    first = start(declare_route())
+    until("it has begun", lambda: caught_up(broker))
+    start(declare_route())
+    until("the second has begun", lambda: first.log.read_text().count("messages wait") == 2)
+    topics.send("incident", [derived.incident("a", at(0))])
+    until("the first has ended", first.ended)
+    assert "another process of alerts has taken over" in first.log.read_text()
+    until("it is told", lambda: receiver.told() == [("a", "opened")])
+
+
+@pytest.mark.kill
+@pytest.mark.full
+def test_each_message_comes_once_to_a_receiver_that_knows_ids_wherever_the_process_dies(
+    broker, topics, at, receiver, declare_route, start
+):
+    random, routes, expected = chance("alerts"), declare_route(), []
+    member = start(routes)
+    until("it has begun", lambda: caught_up(broker), detail=lambda: member.log.read_text())
+    for number in range(KILLS):
+        names = [f"s{number}-{each}" for each in range(20)]
+        receiver.answers += [(503, {}, b"busy")] * random.randint(0, 10)
+        topics.send("incident", [derived.incident(name, at(number)) for name in names])
+        topics.send("incident", [derived.incident(name, at(number), "closed") for name in names[:10]])
+        expected += [(name, "opened") for name in names] + [(name, "closed") for name in names[:10]]
+        # At a moment of its start, or while messages are on their way.
+        wanted, deadline = random.randint(0, 30), time.monotonic() + random.uniform(0.5, 6)
+        before = len(receiver.came)
+        while len(receiver.came) < before + wanted and time.monotonic() < deadline:
+            time.sleep(0.01)
+        member.kill()
+        member = start(routes)
+    until(
+        "all is told",
+        lambda: len(receiver.told()) == len(expected),
+        detail=lambda: f"{len(receiver.told())} {member.log.read_text()[-3000:]}",
+    )
+    until("nothing waits", lambda: not waiting(broker))
+    assert sorted(receiver.told()) == sorted(expected)
+    for name, event in expected:
+        if event == "closed":
+            assert receiver.told().index((name, "opened")) < receiver.told().index((name, "closed"))
+    print(f"{KILLS} kills, {len(expected)} messages, {receiver.repeats()} came twice with the same id")
