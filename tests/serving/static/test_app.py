@@ -135,6 +135,7 @@ def test_a_group_is_one_row_that_unfolds_to_its_members(page, site, feed, at):
     expect(rows).to_have_count(2, timeout=5000)
     topics.send("incident", derived.group(first, second, derived.incident("b", at(12))))
     expect(rows).to_contain_text(["3 services"], timeout=5000)  # of two partitions, a member may come before its group
+    expect(rows).to_have_count(1)
     expect(rows.locator("p.how")).to_contain_text("Too high, for")
     expect(rows.locator("p.quiet")).to_have_text("a is the first")
     members = rows.locator("details li")
