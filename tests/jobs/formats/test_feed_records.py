@@ -114,7 +114,7 @@ def scored_row(spark, anomalous):
         "Level": 51.5,
         "Scale": 7.5,
     }
-    rows = decoded(spark, (b"www", payload()), (b"www", b"junk"))
+    rows = decoded(spark, (b"www", payload()), (b"www", b"not Avro"))
     added = [F.lit(value).alias(name) for name, value in columns.items()]
     return rows.select("*", *added, F.lit(anomalous).alias("Anomalous"), F.lit(3).cast("long").alias("BaselineVersion"))
 
@@ -143,9 +143,9 @@ def test_each_row_goes_to_its_topics_under_a_deterministic_key(spark):
         "Scale": 7.5,
     }
     dead = routed[2]
-    assert bytes(dead.value) == b"junk"
+    assert bytes(dead.value) == b"not Avro"
     assert {header.key: bytes(header.value) for header in dead.headers} == {
-        "reason": b"value too short for the Confluent wire format",
+        "reason": b"first byte is not the Confluent magic byte 0",
         "topic": b"service-use",
         "partition": b"0",
         "offset": b"1",
