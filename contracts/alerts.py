@@ -1,4 +1,4 @@
-"""Routes of alerts: one YAML file under `schemas/alerts/` each. A route says which incidents are told to whom, when and how."""
+"""Routes of alerts: one YAML file under `schemas/alerts/` each. A route says who is notified of which incidents, when and how."""
 
 import datetime as dt
 import re
@@ -14,7 +14,7 @@ from contracts.feeds import FEEDS
 from contracts.incidents import Pattern
 
 ROUTES = SCHEMAS / "alerts"
-# What was told of each incident, which messages wait, and how far the incidents are read.
+# Who was notified of each incident, which messages wait, and how far the incidents are read.
 ALERTS = Topic("sundial.alerts", 1, None, compacted=True)
 DEAD = Topic(dead_letter_topic(ALERTS.name), 1, None, compacted=True)  # messages that were given up, with the reason
 TRANSACTION = "sundial-alerts"  # transactional id of the process that writes them: one at a time
@@ -81,14 +81,14 @@ class Target(Declared):
 
 
 class Escalation(Declared):
-    """Who else is told when an incident is still open so long after the route was told of it."""
+    """Who else is notified when an incident is still open this long after the route was notified of it."""
 
     after: Duration
     target: Target
 
 
 class Silence(Declared):
-    """Incidents of some services are not told for a while."""
+    """Nobody is notified of incidents of some services for a while."""
 
     services: Pattern = ".*"
     begin: Annotated[AwareDatetime | None, Field(alias="from")] = None  # null: at once
@@ -103,13 +103,13 @@ class Silence(Declared):
 
 
 class Route(Declaration):
-    """Which incidents are told, when, and to whom. All conditions must hold."""
+    """Who is notified of which incidents, and when. All conditions must hold."""
 
     description: str
     feeds: tuple[Name, ...] = ()  # none named: all feeds
     services: Pattern = ".*"  # of a group: one of its services matches
     severity: Severity = "warning"  # the least
-    wait: Duration = "0 seconds"  # how long an incident must be open before it is told
+    wait: Duration = "0 seconds"  # how long an incident must be open before anyone is notified
     timezone: str = "UTC"  # of hours and maintenance
     hours: tuple[Hours, ...] = ()  # when people may be disturbed; none given: always
     maintenance: tuple[Hours, ...] = ()  # when they may not, each week

@@ -1,4 +1,4 @@
-"""`python -m serving.alerts`: tells people of incidents until it gets SIGTERM. Exits 1 with the reason if it cannot go on."""
+"""`python -m serving.alerts`: notifies people of incidents until it gets SIGTERM. Exits 1 with the reason if it cannot go on."""
 
 import argparse
 import logging

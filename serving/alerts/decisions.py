@@ -1,5 +1,5 @@
-"""What is to be told, decided by pure functions: (what is known of an incident, its next record) → what is known, and (routes,
-what is known, now) → messages, what is known.
+"""Who is to be notified of what, decided by pure functions: (what is known of an incident, its next record) → what is known;
+and (routes, what is known, now) → messages, what is known.
 
 A decision is made once: what was decided is part of what is known, and kept with the messages.
 """
@@ -16,8 +16,8 @@ from serving.alerts.messages import Event, Incident, Message
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a route was told of an incident, and when (epoch ms). severity: at the opening."""
+class Notified:
+    """When a route was notified of an incident's events, epoch ms. severity: at the opening."""
 
     opened: int
     severity: str
@@ -35,14 +35,14 @@ class Known:
     incident: Incident
     since: int
     closed: int | None = None
-    told: dict[str, Told] = field(default_factory=dict)  # by route
+    notified: dict[str, Notified] = field(default_factory=dict)  # by route
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Known":
-        return cls(**{**values, "told": {route: Told(**told) for route, told in values["told"].items()}})
+        return cls(**{**values, "notified": {route: Notified(**notified) for route, notified in values["notified"].items()}})
 
 
 def seen(known: Known | None, feed: str, incident: Incident, taken: int) -> Known:
@@ -59,41 +59,41 @@ def seen(known: Known | None, feed: str, incident: Incident, taken: int) -> Know
 
 
 def decided(routes: Mapping[str, Route], known: Known, now: int) -> tuple[Known, list[Message]]:
-    """What each route is to be told of the incident at that moment (epoch ms), in the order in which it is to be told."""
+    """What each route is to be notified of at that moment (epoch ms), in that order."""
     messages = []
     for name, route in routes.items():
-        told = known.told.get(name)
-        if told is None and not _concerns(route, known):
+        notified = known.notified.get(name)
+        if notified is None and not _concerns(route, known):
             continue
-        after, events = _of_route(route, known, told, now)
-        if after is not None and after != told:
-            known = replace(known, told=known.told | {name: after})
+        after, events = _of_route(route, known, notified, now)
+        if after is not None and after != notified:
+            known = replace(known, notified=known.notified | {name: after})
         for event, to in events:
             number = after.reminders if event == "reminder" else 0
             messages.append(Message(name, to, event, after.severity, known.feed, known.incident, now, number))
     return known, messages
 
 
-def _of_route(route: Route, known: Known, told: Told | None, now: int) -> tuple[Told | None, list[tuple[Event, str]]]:
-    """What the route was told afterwards, and what it is told now: (event, field of the target)."""
+def _of_route(route: Route, known: Known, notified: Notified | None, now: int) -> tuple[Notified | None, list[tuple[Event, str]]]:
+    """What the route has been notified of afterwards, and what it is notified of now: (event, field of the target)."""
     if known.closed is not None:
-        if told is None or told.closed is not None:
-            return told, []
-        also: list[tuple[Event, str]] = [("closed", "escalation")] if told.escalated and route.escalation else []
-        return replace(told, closed=now), [("closed", "target"), *also]
+        if notified is None or notified.closed is not None:
+            return notified, []
+        also: list[tuple[Event, str]] = [("closed", "escalation")] if notified.escalated and route.escalation else []
+        return replace(notified, closed=now), [("closed", "target"), *also]
     if known.incident["Group"] is not None or _quiet(route, known, now):
-        return told, []
-    if told is None:
+        return notified, []
+    if notified is None:
         due = now >= known.since + _milliseconds(route.wait)
-        return (Told(now, severity_of(known.incident)), [("opened", "target")]) if due else (None, [])
+        return (Notified(now, severity_of(known.incident)), [("opened", "target")]) if due else (None, [])
     events: list[tuple[Event, str]] = []
-    if route.escalation and told.escalated is None and now >= told.opened + _milliseconds(route.escalation.after):
-        told = replace(told, escalated=now)
+    if route.escalation and notified.escalated is None and now >= notified.opened + _milliseconds(route.escalation.after):
+        notified = replace(notified, escalated=now)
         events.append(("escalated", "escalation"))
-    if route.reminder and now >= (told.reminded or told.opened) + _milliseconds(route.reminder):
-        told = replace(told, reminded=now, reminders=told.reminders + 1)
+    if route.reminder and now >= (notified.reminded or notified.opened) + _milliseconds(route.reminder):
+        notified = replace(notified, reminded=now, reminders=notified.reminders + 1)
         events.append(("reminder", "target"))
-    return told, events
+    return notified, events
 
 
 def _concerns(route: Route, known: Known) -> bool:

@@ -2,7 +2,7 @@
 
 | key | value |
 |---|---|
-| `incident/<feed>/<Id>` | what is known of an incident, and what was told of it |
+| `incident/<feed>/<Id>` | what is known of an incident, and who was notified of it |
 | `message/<id>` | a message that waits |
 | `offset/<topic>/<partition>` | how far an incidents' topic is read |
 
@@ -32,7 +32,7 @@ class LedgerError(RuntimeError):
 @dataclass(frozen=True)
 class Position:
     """How far a partition is read. topic_id: a topic that was deleted and created again has another. caught_up: whether its end
-    was reached once; what is older than that is history, and not told event by event."""
+    was reached once; what is older than that is history, and not reported event by event."""
 
     topic_id: str
     offset: int

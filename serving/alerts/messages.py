@@ -1,4 +1,4 @@
-"""What is told: one message to one target about one incident. As JSON it waits in the topic of alerts; it holds no secret."""
+"""One message to one target about one incident. As JSON it waits in the topic of alerts; it holds no secret."""
 
 import datetime as dt
 import hashlib
@@ -14,7 +14,7 @@ SAID = {"opened": "", "escalated": "still open: ", "reminder": "still open: ", "
 @dataclass(frozen=True)
 class Message:
     """One message. `at`: when it was decided, epoch ms. `number`: of a reminder, from 1 on. `severity`: when the route was first
-    told of the incident. `test`: it is about no real incident."""
+    notified of. `test`: it is about no real incident."""
 
     route: str
     to: str  # target or escalation: the field of the route that declares where it goes

@@ -1,4 +1,4 @@
-"""The process that tells people of incidents. One turn: read records, decide, keep what was decided, deliver.
+"""The process that notifies people of incidents. One turn: read records, decide, keep what was decided, deliver.
 
 What a turn has read and decided is one transaction: either the next process finds both, or it reads and decides the same again. A
 message is sent after that; that it was taken is kept in the next transaction. A kill in between sends it again, with the same id.
@@ -125,16 +125,16 @@ class Process:
             self._decide(known, known, tell=True)
 
     def _decide(self, before: Known | None, known: Known, tell: bool) -> None:
-        told: list[messages.Message] = []
+        notified: list[messages.Message] = []
         if tell:
-            known, told = decided(self._declared.routes, known, _now())
+            known, notified = decided(self._declared.routes, known, _now())
         if known is before:
             return
         each = known.feed, known.incident["Id"]
         self._rows.incidents[each] = known
         self._rows_ahead[ledger.incident_row(*each)] = known.as_json()
         self._live.add(each) if _may_be_due(known) else self._live.discard(each)
-        for message in told:
+        for message in notified:
             self._number += 1
             self._put(Waiting(message, self._number))
 
@@ -170,7 +170,7 @@ class Process:
             self._put(on)
             return
         if outcome.what == "taken":
-            log.info("%s: told (%s)", what, outcome.reason)
+            log.info("%s: sent (%s)", what, outcome.reason)
         else:
             log.error("%s: given up: %s; sundial alerts retry", what, outcome.reason)
             self.metrics.given_up(message.route)
@@ -200,7 +200,7 @@ class Process:
 
 
 def _may_be_due(known: Known) -> bool:
-    return known.closed is None or any(told.closed is None for told in known.told.values())
+    return known.closed is None or any(notified.closed is None for notified in known.notified.values())
 
 
 def _now() -> int:

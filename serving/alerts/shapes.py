@@ -13,7 +13,7 @@ from serving.alerts.messages import Message
 
 PAGERDUTY, OPSGENIE = "https://events.pagerduty.com", "https://api.opsgenie.com"
 PRIORITIES = {"critical": "P1", "error": "P2", "warning": "P3"}
-FIRING = dt.timedelta(days=30)  # how long an alert fires in Alertmanager unless it is closed or told again
+FIRING = dt.timedelta(days=30)  # how long an alert fires in Alertmanager unless it is closed or sent again
 SHOWN = 1024  # characters that PagerDuty takes of a summary
 TITLE, TEXT = 130, 15_000  # characters that Opsgenie takes
 

@@ -1,4 +1,4 @@
-"""`sundial alerts`: the routes by which people are told of incidents, a try of one, and what could not be delivered."""
+"""`sundial alerts`: the routes by which people are notified of incidents, a try of one, and what could not be delivered."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from stack.commands.read import Reader, latest
 from stack.errors import StackError
 from stack.instance import ROOT, Instance
 
-app = typer.Typer(no_args_is_help=True, help="Who is told of incidents, and what could not be delivered.")
+app = typer.Typer(no_args_is_help=True, help="Who is notified of incidents, and what could not be delivered.")
 WAIT = 30.0  # seconds for Kafka
 
 

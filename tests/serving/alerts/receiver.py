@@ -38,7 +38,7 @@ class Receiver:
         """What a receiver has that knows a message by its id."""
         return list({each.id: each for each in self.came}.values())
 
-    def told(self) -> list[tuple[str, str]]:
+    def notified(self) -> list[tuple[str, str]]:
         """(service, event), each message once, in the order in which they came first."""
         return [(each.json["incident"]["ServiceName"], each.json["event"]) for each in self.once()]
 

@@ -1,4 +1,4 @@
-"""What is told is decided once, whatever comes in which order and however often; nobody is disturbed when they may not be."""
+"""A message is decided once, whatever comes in which order and however often; nobody is disturbed when they may not be."""
 
 import datetime as dt
 
@@ -22,7 +22,7 @@ def incident(state: str = "opened", at: int = 0, **fields) -> dict:
     return row | {"Score": 2.0, "Group": None, "Services": None, "Members": []} | fields
 
 
-def told(declared: Route, known: Known, now: int) -> tuple[Known, list[tuple[str, str]]]:
+def notified(declared: Route, known: Known, now: int) -> tuple[Known, list[tuple[str, str]]]:
     known, messages = decided({"r": declared}, known, now)
     return known, [(each.event, each.to) for each in messages]
 
@@ -51,29 +51,29 @@ def test_each_state_is_told_once_for_any_order_and_repeat_of_events(events):
 
 def test_escalation_and_reminders_follow_the_opening_and_all_who_know_hear_of_the_closing():
     declared = route(escalation={"after": "30 minutes", "target": TARGET}, reminder="20 minutes")
-    known, first = told(declared, seen(None, "f", incident(), NOON), NOON)
+    known, first = notified(declared, seen(None, "f", incident(), NOON), NOON)
     assert first == [("opened", "target")]
     found = []
     for minute in range(1, 61):
-        known, messages = told(declared, known, NOON + minute * MINUTE)
+        known, messages = notified(declared, known, NOON + minute * MINUTE)
         found += [(minute, *each) for each in messages]
     assert found == [
         (20, "reminder", "target"), (30, "escalated", "escalation"), (40, "reminder", "target"), (60, "reminder", "target"),
     ]  # fmt: skip
     known = seen(known, "f", incident("closed", 59), NOON)
-    assert told(declared, known, NOON + 61 * MINUTE)[1] == [("closed", "target"), ("closed", "escalation")]
+    assert notified(declared, known, NOON + 61 * MINUTE)[1] == [("closed", "target"), ("closed", "escalation")]
 
 
 def test_what_is_opened_in_quiet_hours_is_told_when_they_are_over_if_it_is_still_open():
     declared = route(hours=["mon-fri 08:00-18:00"], timezone="America/New_York", maintenance=["mon 09:00-09:30"])
     known = seen(None, "f", incident(), NOON)  # 07:00 in New York
-    assert told(declared, known, NOON) == (known, [])
-    after, messages = told(declared, known, NOON + 60 * MINUTE)
+    assert notified(declared, known, NOON) == (known, [])
+    after, messages = notified(declared, known, NOON + 60 * MINUTE)
     assert messages == [("opened", "target")]
-    assert told(declared, known, NOON + 125 * MINUTE)[1] == []
-    assert told(declared, seen(known, "f", incident("closed", 1), NOON), NOON + 60 * MINUTE)[1] == []
+    assert notified(declared, known, NOON + 125 * MINUTE)[1] == []
+    assert notified(declared, seen(known, "f", incident("closed", 1), NOON), NOON + 60 * MINUTE)[1] == []
     night = NOON + 12 * 60 * MINUTE  # nobody is left with an alert that is over
-    assert told(declared, seen(after, "f", incident("closed", 1), NOON), night)[1] == [("closed", "target")]
+    assert notified(declared, seen(after, "f", incident("closed", 1), NOON), night)[1] == [("closed", "target")]
 
 
 def test_hours_over_midnight_belong_to_the_day_on_which_they_begin():
@@ -85,20 +85,23 @@ def test_hours_over_midnight_belong_to_the_day_on_which_they_begin():
 
 def test_a_member_of_a_group_is_not_told_alone_and_its_group_is_told_to_those_of_its_services():
     member = seen(None, "f", incident(Group="*@x"), NOON)
-    assert told(route(), member, NOON)[1] == []
+    assert notified(route(), member, NOON)[1] == []
     group = incident(ServiceName="*", Kind="group", Members=["a@x", "b@x"], Services=2)
-    assert [told(route(services=each), seen(None, "f", group, NOON), NOON)[1] for each in ("b", "c")] == [
+    assert [notified(route(services=each), seen(None, "f", group, NOON), NOON)[1] for each in ("b", "c")] == [
         [("opened", "target")], [],
     ]  # fmt: skip
     many = seen(None, "f", group | {"Services": 200}, NOON)  # some of its members are not listed
-    assert told(route(services="c"), many, NOON)[1] == [("opened", "target")]
+    assert notified(route(services="c"), many, NOON)[1] == [("opened", "target")]
 
 
 def test_severity_feeds_silences_and_waiting_keep_messages_back():
     known = seen(None, "f", incident(), NOON)
-    assert told(route(severity="error"), known, NOON)[1] == []
-    assert told(route(severity="error"), seen(known, "f", incident("updated", 1, Score=2.4), NOON), NOON)[1] != []
-    assert told(Route.model_construct(**{**dict(route()), "feeds": ("g",)}), known, NOON)[1] == []
+    assert notified(route(severity="error"), known, NOON)[1] == []
+    assert notified(route(severity="error"), seen(known, "f", incident("updated", 1, Score=2.4), NOON), NOON)[1] != []
+    assert notified(Route.model_construct(**{**dict(route()), "feeds": ("g",)}), known, NOON)[1] == []
     silenced = route(silences=[{"services": "a|c", "until": "2026-11-23T13:00:00Z"}])
-    assert [told(silenced, known, NOON + minute * MINUTE)[1] for minute in (0, 59, 60)] == [[], [], [("opened", "target")]]
-    assert [told(route(wait="2 minutes"), known, NOON + minute * MINUTE)[1] for minute in (1, 2)] == [[], [("opened", "target")]]
+    assert [notified(silenced, known, NOON + minute * MINUTE)[1] for minute in (0, 59, 60)] == [[], [], [("opened", "target")]]
+    assert [notified(route(wait="2 minutes"), known, NOON + minute * MINUTE)[1] for minute in (1, 2)] == [
+        [],
+        [("opened", "target")],
+    ]

@@ -40,20 +40,22 @@ def test_what_is_open_at_the_first_start_is_told_and_each_event_from_then_on_onc
     broker, topics, feed, at, receiver, declare_route, start
 ):
     topics.send("incident", [derived.incident(name, at(0)) for name in "ab"])
-    topics.send("incident", [derived.incident("a", at(0), "closed")])  # history: over before anyone could be told
+    topics.send("incident", [derived.incident("a", at(0), "closed")])  # history: over before anyone could be notified
     member = start(declare_route())
-    until("what is open is told", lambda: receiver.told() == [("b", "opened")], detail=lambda: member.log.read_text())
+    until(
+        "the open incident is reported", lambda: receiver.notified() == [("b", "opened")], detail=lambda: member.log.read_text()
+    )
     assert caught_up(broker)
     group, *members = derived.group(derived.incident("c", at(1)), derived.incident("d", at(1)))
     topics.send("incident", [*members, group, derived.incident("b", at(0), "closed")])
-    until("the group and the closing are told", lambda: len(receiver.told()) == 3, detail=lambda: member.log.read_text())
-    assert set(receiver.told()) == {("b", "opened"), ("b", "closed"), ("*", "opened")}
+    until("the group and the closing are reported", lambda: len(receiver.notified()) == 3, detail=lambda: member.log.read_text())
+    assert set(receiver.notified()) == {("b", "opened"), ("b", "closed"), ("*", "opened")}
     # Another process goes on where this one was, and the records that come again are known.
     assert member.stop() == 0
     topics.send("incident", [derived.incident("b", at(0)), derived.incident("b", at(0), "closed")])
     start(declare_route())
     topics.send("incident", [derived.incident("e", at(2))])
-    until("the news is told", lambda: ("e", "opened") in receiver.told())
+    until("the news is reported", lambda: ("e", "opened") in receiver.notified())
     assert len(receiver.came) == 4
     assert "s3cret-token" not in member.log.read_text()
     [letter] = [each.json for each in receiver.once() if each.json["incident"]["ServiceName"] == "*"]
@@ -75,7 +77,7 @@ def test_what_is_refused_becomes_a_dead_letter_and_can_be_tried_again(broker, to
     producer = Producer({"bootstrap.servers": broker.kafka})
     producer.produce(ALERTS.name, json.dumps(again).encode(), f"message/{letter.key().decode()}".encode(), headers=[(ASKED, b"")])
     producer.flush(20)
-    until("it is told", lambda: receiver.told() == [("a", "opened")], detail=lambda: member.log.read_text())
+    until("it is reported", lambda: receiver.notified() == [("a", "opened")], detail=lambda: member.log.read_text())
     until("it waits no more", lambda: not waiting(broker))
 
 
@@ -87,7 +89,7 @@ def test_a_second_process_fences_the_first(broker, topics, at, receiver, declare
     topics.send("incident", [derived.incident("a", at(0))])
     until("the first has ended", first.ended)
     assert "another process of alerts has taken over" in first.log.read_text()
-    until("it is told", lambda: receiver.told() == [("a", "opened")])
+    until("it is reported", lambda: receiver.notified() == [("a", "opened")])
 
 
 @pytest.mark.kill
@@ -112,13 +114,13 @@ def test_each_message_comes_once_to_a_receiver_that_knows_ids_wherever_the_proce
         member.kill()
         member = start(routes)
     until(
-        "all is told",
-        lambda: len(receiver.told()) == len(expected),
-        detail=lambda: f"{len(receiver.told())} {member.log.read_text()[-3000:]}",
+        "all is reported",
+        lambda: len(receiver.notified()) == len(expected),
+        detail=lambda: f"{len(receiver.notified())} {member.log.read_text()[-3000:]}",
     )
     until("nothing waits", lambda: not waiting(broker))
-    assert sorted(receiver.told()) == sorted(expected)
+    assert sorted(receiver.notified()) == sorted(expected)
     for name, event in expected:
         if event == "closed":
-            assert receiver.told().index((name, "opened")) < receiver.told().index((name, "closed"))
+            assert receiver.notified().index((name, "opened")) < receiver.notified().index((name, "closed"))
     print(f"{KILLS} kills, {len(expected)} messages, {receiver.repeats()} came twice with the same id")
