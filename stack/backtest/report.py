@@ -1,4 +1,4 @@
-"""The page of a backtest: one HTML file that needs nothing else, with charts, incidents, alarms per week and verdicts."""
+"""The page of a backtest: one HTML file that needs nothing else, with charts, incidents per week and verdicts."""
 
 import datetime as dt
 import html

@@ -5,6 +5,7 @@ import datetime as dt
 import io
 import json
 import threading
+import time
 
 import fastavro
 import httpx
@@ -223,3 +224,12 @@ def test_a_broker_that_is_down_is_said_so(offline, feed):
         assert (health.status_code, health.json()["status"]) == (200, "degraded")
         assert "start the brokers" in health.json()["remedies"][0]
         assert health.json()["kafka"]["as_of"] is None
+
+
+def test_it_ends_without_waiting_for_a_broker_that_is_down(offline, feed):
+    with served(offline) as (_, state):
+        until("the broker counts as unreachable", lambda: state.live.status.broker == "unreachable")
+        asked = time.monotonic()
+        state.live.stop()
+        state.backlog.stop()
+        assert time.monotonic() - asked < 5, "a client waits up to ten seconds for the broker's answer"
