@@ -13,6 +13,7 @@ name.
 """
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +44,13 @@ class Checkpoint:
     def has_batches(self) -> bool:
         """Whether a batch has been planned."""
         return bool(self._batches("offsets"))
+
+    def clear_unplanned(self) -> None:
+        """Delete what a killed driver had begun to write for a first batch that is not planned. Spark refuses to plan a first
+        batch while it is there (STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY). The query must not run."""
+        if not (self._batches("offsets") or self._batches("commits")):
+            for kind in ("offsets", "state", "commits"):
+                shutil.rmtree(self.folder / kind, ignore_errors=True)
 
     def begin_at(self, topic: str, offsets: dict[int, int]) -> None:
         """Have a query of this one source, which has never run, begin there."""

@@ -51,6 +51,7 @@ class RunningQuery:
         """Plan with the writers' schemas as they are known now, and go on from the checkpoint."""
         self._started_at, self._seen = now(), -1
         print(f"query {self.name} started at {self._started_at}", flush=True)
+        self._checkpoint.clear_unplanned()
         self._query = (
             self._written(self._records().writeStream)
             .queryName(self.name)

@@ -164,7 +164,8 @@ def test_where_clocks_go_back_both_hours_are_in_the_window():
 @settings(max_examples=8 * settings.default.max_examples)  # of these days, few quarters are special
 @given(st.sampled_from(CHANGES), st.integers(0, 95), st.integers(1, 96))
 def test_a_window_is_from_the_first_to_the_last_quarter_of_an_hour_that_the_clock_shows(change, begin, length):
-    """Clocks change at such a quarter only. From the first that is not before the begin, to the last before the end."""
+    """Clocks change at such a quarter only. From the first that is not before the begin, to the last that is the end, or to the
+    end of the last that is before it."""
     zone, day = ZoneInfo(change[0]), change[1]
     end = min(begin + length, 96)
     at = dt.datetime.combine(day, dt.time(), dt.UTC)
@@ -172,8 +173,9 @@ def test_a_window_is_from_the_first_to_the_last_quarter_of_an_hour_that_the_cloc
     local = [(each, each.astimezone(zone)) for each in quarters]
     shown = [(each, (clock.hour * 60 + clock.minute) // 15) for each, clock in local if clock.date() == day]
     first = [each for each, number in shown if number >= begin]
-    last = [each for each, number in shown if number < end]
-    expected = [(first[0], last[-1] + dt.timedelta(minutes=15))] if first and last and first[0] <= last[-1] else []
+    ends = [each for each, number in shown if number == end]
+    ends = ends or [each + dt.timedelta(minutes=15) for each, number in shown if number < end]
+    expected = [(first[0], ends[-1])] if first and ends and first[0] < ends[-1] else []
     found = window(_time(begin), _time(end), day, zone)
     assert [(each.start, each.end) for each in found] == expected
 

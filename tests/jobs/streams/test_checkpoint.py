@@ -1,6 +1,7 @@
 """What the files of a checkpoint say, laid out as Spark lays them out."""
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from jobs.errors import JobError
 from jobs.streams.checkpoint import Checkpoint
@@ -103,3 +104,27 @@ def test_a_damaged_begin_or_id_is_named(tmp_path):
             look()
     with pytest.raises(JobError, match="metadata is damaged"):
         _ = Checkpoint(tmp_path).query_id
+
+
+def test_a_kill_while_the_first_batch_is_planned_does_not_stop_the_next_start(spark, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.json").write_text('{"name": "a"}')
+    checkpoint = Checkpoint(tmp_path / "checkpoint")
+    counts = spark.readStream.schema("name string").json(str(tmp_path / "in")).groupBy("name").count()
+
+    def run() -> None:
+        counts.writeStream.format("noop").outputMode("update").option("checkpointLocation", str(checkpoint.folder)).trigger(
+            availableNow=True
+        ).start().processAllAvailable()
+
+    for kind, left in (("offsets", ".0.c80e67b0.tmp"), ("state", "0")):
+        (checkpoint.folder / kind).mkdir(parents=True)
+        (checkpoint.folder / kind / left).write_text("half")
+    with pytest.raises(StreamingQueryException, match="STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"):
+        run()
+    checkpoint.clear_unplanned()
+    run()
+    assert checkpoint.has_batches
+    kept = sorted(each.relative_to(tmp_path) for each in checkpoint.folder.rglob("*"))
+    checkpoint.clear_unplanned()
+    assert sorted(each.relative_to(tmp_path) for each in checkpoint.folder.rglob("*")) == kept, "what is planned stays"
