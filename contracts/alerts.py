@@ -9,7 +9,18 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, AwareDatetime, Field, field_validator, model_validator
 
-from contracts.declarations import SCHEMAS, Declaration, Declared, Duration, Name, Topic, dead_letter_topic, load, seconds_of
+from contracts.declarations import (
+    SCHEMAS,
+    Declaration,
+    Declared,
+    Duration,
+    Name,
+    TimeZone,
+    Topic,
+    dead_letter_topic,
+    load,
+    seconds_of,
+)
 from contracts.feeds import FEEDS
 from contracts.incidents import Pattern
 
@@ -88,7 +99,7 @@ class Escalation(Declared):
 
 
 class Silence(Declared):
-    """Nobody is notified of incidents of some services for a while."""
+    """A silence: until its end, the route sends nothing about these services."""
 
     services: Pattern = ".*"
     begin: Annotated[AwareDatetime | None, Field(alias="from")] = None  # null: at once
@@ -110,20 +121,13 @@ class Route(Declaration):
     services: Pattern = ".*"  # of a group: one of its services matches
     severity: Severity = "warning"  # the least
     wait: Duration = "0 seconds"  # how long an incident must be open before anyone is notified
-    timezone: str = "UTC"  # of hours and maintenance
+    timezone: TimeZone = "UTC"  # of hours and maintenance
     hours: tuple[Hours, ...] = ()  # when people may be disturbed; none given: always
     maintenance: tuple[Hours, ...] = ()  # when they may not, each week
     silences: tuple[Silence, ...] = ()
     target: Target
     escalation: Escalation | None = None
     reminder: Duration | None = None  # how long after a message the next reminder follows, while the incident is open; null: none
-
-    @field_validator("timezone")
-    @classmethod
-    def _known_timezone(cls, value: str) -> str:
-        if value not in zoneinfo.available_timezones():
-            raise ValueError(f"no time zone {value!r} in the IANA database")
-        return value
 
     @field_validator("reminder")
     @classmethod

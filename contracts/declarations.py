@@ -1,13 +1,14 @@
 """What every declaration is: YAML read strictly, one file each, with every mistake of every file listed; and its topics."""
 
 import re
+import zoneinfo
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
 
@@ -15,6 +16,15 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 AvroName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 Duration = Annotated[str, Field(pattern=r"^[0-9]{1,6} (milliseconds?|seconds?|minutes?|hours?|days?)$")]
 TopicName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,3}$")]
+
+
+def _known_zone(value: str) -> str:
+    if value not in zoneinfo.available_timezones():
+        raise ValueError(f"no time zone {value!r} in the IANA database")
+    return value
+
+
+TimeZone = Annotated[str, AfterValidator(_known_zone)]
 Encoding = Literal["avro", "json", "text", "access-log"]  # of a topic's values; the registry knows only Avro
 UNITS = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3600, "day": 86_400}  # of a duration, in seconds
 LINES = ("text", "access-log")  # those whose values are lines of text, without a contract

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from contracts import avro
 from contracts.access_logs import AccessLog
@@ -19,6 +19,7 @@ from contracts.declarations import (
     DeclarationError,
     Declared,
     Duration,
+    TimeZone,
     Topic,
     dead_letter_topic,
     dead_letters,
@@ -68,7 +69,7 @@ class Feed(Declaration):
     time: AvroName = "Timestamp"  # field of the record: start of the interval
     value: AvroName = "Value"  # field of the record: the reading
     interval_seconds: Annotated[int, Field(gt=0, le=SECONDS_PER_DAY)] = 10
-    timezone: str = "UTC"
+    timezone: TimeZone = "UTC"
     holidays: Holidays | None = None
     partitions: Annotated[int, Field(ge=1, le=512)] = 2
     retention_days: Annotated[int, Field(ge=1)] = 45  # of the topic
@@ -83,13 +84,6 @@ class Feed(Declaration):
     gate: Gate = Gate()
     _entries: tuple[Entry, ...] = PrivateAttr(())  # of the calendar
     _found: Mapping[dt.date, Kind] = PrivateAttr(default_factory=dict)  # of special days, by evidence
-
-    @field_validator("timezone")
-    @classmethod
-    def _known_timezone(cls, value: str) -> str:
-        if value not in zoneinfo.available_timezones():
-            raise ValueError(f"no time zone {value!r} in the IANA database")
-        return value
 
     @model_validator(mode="after")
     def _day_is_whole(self) -> Self:

@@ -18,6 +18,7 @@ from serving.decoder import RegistryUnavailable, Undecodable
 from serving.history import History
 from serving.intake import Intake
 from serving.live_consumer import reader
+from serving.partitions import offsets_at
 
 log = logging.getLogger("serving.backlog")
 
@@ -95,10 +96,11 @@ class Backlog:
             raise KafkaException(described.error)
         archived = self._history.until(feed)
         begin = max(self._started - MOST, archived - MARGIN) if archived else self._started - MOST
-        first, last = (_offsets(consumer, feed, described.partitions, at) for at in (begin, self._started))
-        todo = {partition: offset for partition, offset in first.items() if offset < last[partition]}
-        consumer.assign([TopicPartition(feed.scored_topic, partition, offset) for partition, offset in todo.items()])
-        return {partition: last[partition] for partition in todo}
+        places = [(feed.scored_topic, partition) for partition in described.partitions]
+        first, last = (offsets_at(consumer, dict.fromkeys(places, round(at.timestamp() * 1000))) for at in (begin, self._started))
+        todo = [place for place in places if first[place] < last[place]]
+        consumer.assign([TopicPartition(*place, first[place]) for place in todo])
+        return {place[1]: last[place] for place in todo}
 
     def _described(self, consumer: Consumer, topic: str) -> TopicMetadata | None:
         """None if serving ends before the broker answers. Raises KafkaException if it does not answer within PATIENCE."""
@@ -136,15 +138,3 @@ class Backlog:
             except Undecodable as error:
                 log.debug("%s-%s-%s: %s", message.topic(), message.partition(), message.offset(), error)
                 return
-
-
-def _offsets(consumer: Consumer, feed: Feed, partitions: Mapping[int, object], at: dt.datetime) -> dict[int, int]:
-    """By partition, the first offset that the broker took at that time or later; the end where there is none."""
-    ends = {each: consumer.get_watermark_offsets(TopicPartition(feed.scored_topic, each), timeout=10)[1] for each in partitions}
-    asked = [TopicPartition(feed.scored_topic, each, round(at.timestamp() * 1000)) for each in partitions]
-    found = {}
-    for each in consumer.offsets_for_times(asked, timeout=10):
-        if each.error is not None:
-            raise KafkaException(each.error)
-        found[each.partition] = each.offset if each.offset >= 0 else ends[each.partition]
-    return found

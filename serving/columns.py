@@ -47,7 +47,8 @@ def table_of_columns(model: type[BaseModel], columns: Mapping[str, Any]) -> pa.T
 
 
 def flat(table: pa.Table) -> pa.Table:
-    """Scalars alone, instants as RFC 3339: the fields of a struct are columns with its name before theirs, a list is JSON."""
+    """The table without nested columns. A field of a struct becomes the column `struct.field`, a list becomes JSON, and an
+    instant becomes text as in RFC 3339."""
     while any(pa.types.is_struct(column.type) for column in table.columns):
         table = table.flatten()
     return pa.table({name: _scalars(column) for name, column in zip(table.column_names, table.columns, strict=True)})

@@ -9,18 +9,18 @@ import datetime as dt
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import wait
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from contracts.feeds import Feed
 from serving.decoder import RegistryUnavailable, Undecodable
 from serving.events import Event, Events
 from serving.intake import Intake
+from serving.partitions import Place, described, offsets_at
 
 log = logging.getLogger("serving.live_consumer")
 librdkafka_log = logging.getLogger("serving.librdkafka")
@@ -28,8 +28,8 @@ librdkafka_log.setLevel(logging.CRITICAL)  # it repeats itself at every attempt 
 
 BATCH = 2000  # records per turn
 DISCOVER_SECONDS = 5.0  # how often feeds, topics and brokers are looked for
+ANSWER_SECONDS = 3.0  # within which the brokers have to answer
 QUIET: dict[str, Any] = {"reconnect.backoff.max.ms": 2000, "logger": librdkafka_log}
-NOT_DEPLOYED = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)  # as of a feed declared just now
 INTERVALS_BACK = 360  # a feed of long intervals is read back at least this many of them
 
 
@@ -66,8 +66,8 @@ class LiveConsumer:
         self._feeds, self._intake, self._events = feeds, intake, events
         self._lookback = lookback_seconds
         self._topics = _topics(feeds())
-        self._assigned: dict[tuple[str, int], str] = {}
-        self._at_end: set[tuple[str, int]] = set()
+        self._assigned: dict[Place, str] = {}
+        self._at_end: set[Place] = set()
         self._stop = threading.Event()
         self._turned_at: float | None = None
         self._thread = threading.Thread(target=self._run, name="live", daemon=True)
@@ -110,7 +110,7 @@ class LiveConsumer:
         """Assigns the partitions that came to exist since, each from the start of the time looked back on; drops those gone."""
         feeds = self._feeds()
         topics = _topics(feeds)
-        there = self._partitions(topics)
+        there = described(self._admin, topics, self._stop, ANSWER_SECONDS)
         if there is None:
             return
         self.status.broker, self.status.broker_error = "connected", None
@@ -129,39 +129,11 @@ class LiveConsumer:
             self._assigned = there
         self.status.caught_up = self._at_end >= self._assigned.keys()
 
-    def _partitions(self, topics: Iterable[str]) -> dict[tuple[str, int], str] | None:
-        """The partitions there are, each with its topic's id: a topic deleted and created again has another, and starts over.
-        None if serving ends before the broker answers."""
-        asked = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=3)
-        while wait(asked.values(), timeout=0.2).not_done:
-            if self._stop.is_set():
-                return None
-        there = {}
-        for topic, answer in asked.items():
-            try:
-                described = answer.result()
-            except KafkaException as error:
-                if error.args[0].code() not in NOT_DEPLOYED:
-                    raise
-                continue
-            there |= {(topic, partition.id): str(described.topic_id) for partition in described.partitions}
-        return there
-
-    def _starts(self, partitions: set[tuple[str, int]]) -> list[TopicPartition]:
-        """Where to begin: the first offset written within the time looked back on; a partition without one, at its end.
-
-        The ends are asked for first, so that nothing written between the two questions is left out.
-        """
-        ends = {each: self._consumer.get_watermark_offsets(TopicPartition(*each), timeout=10)[1] for each in partitions}
+    def _starts(self, places: set[Place]) -> list[TopicPartition]:
+        """Where to begin: the first offset written within the time looked back on; a partition without one, at its end."""
         now = time.time()
-        times = [TopicPartition(topic, number, int((now - self._seconds_back(topic)) * 1000)) for topic, number in partitions]
-        starts = self._consumer.offsets_for_times(times, timeout=10)
-        for each in starts:
-            if each.error is not None:
-                raise KafkaException(each.error)
-            if each.offset < 0:
-                each.offset = ends[(each.topic, each.partition)]
-        return starts
+        times = {place: int((now - self._seconds_back(place[0])) * 1000) for place in places}
+        return [TopicPartition(*place, offset) for place, offset in offsets_at(self._consumer, times).items()]
 
     def _seconds_back(self, topic: str) -> int:
         feed, record = self._topics[topic]

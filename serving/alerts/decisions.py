@@ -107,7 +107,7 @@ def _concerns(route: Route, known: Known) -> bool:
 
 
 def _quiet(route: Route, known: Known, now: int) -> bool:
-    """Whether nobody may be disturbed now: outside the hours, during maintenance, or silenced."""
+    """Whether the route sends nothing now: outside its hours, during maintenance, or because of a silence."""
     at = dt.datetime.fromtimestamp(now / 1000, dt.UTC)
     if not route.disturbs(at):
         return True

@@ -19,10 +19,10 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from contracts.alerts import ALERTS, ASKED, DEAD, TRANSACTION
 from serving.alerts.decisions import Known
 from serving.alerts.outbox import Waiting
+from serving.partitions import Place
 
 PATIENCE = 60.0  # seconds for Kafka
 GROUP = "sundial-serving"  # librdkafka wants a name; nothing is ever committed under it
-Place = tuple[str, int]  # topic, partition
 
 
 class LedgerError(RuntimeError):

@@ -20,11 +20,12 @@ from contracts.alerts import ALERTS, Target
 from serving.alerts import ledger, messages, sending
 from serving.alerts.decisions import Known, decided, seen
 from serving.alerts.declared import Declared
-from serving.alerts.ledger import Ledger, Place, Position, Rows
+from serving.alerts.ledger import Ledger, Position, Rows
 from serving.alerts.metrics import Metrics
 from serving.alerts.outbox import Limits, Waiting, after, to_try
 from serving.alerts.outcome import Outcome
 from serving.alerts.reading import Reading
+from serving.partitions import Place
 
 log = logging.getLogger("serving.alerts")
 DISCOVER_SECONDS = 5.0  # how often files and topics are looked at

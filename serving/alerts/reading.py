@@ -7,20 +7,21 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from contracts.alerts import ALERTS
 from contracts.feeds import Feed
-from serving.alerts.ledger import Place, Position, reader_options
+from serving.alerts.ledger import Position, reader_options
 from serving.alerts.messages import Incident
 from serving.decoder import Decoder, RegistryUnavailable, Undecodable
+from serving.partitions import Place, described
 
 log = logging.getLogger("serving.alerts")
 BATCH = 500  # records per turn
 WAIT = 0.2  # seconds that a turn waits for a record
 RECORD = "incident"
-NOT_DEPLOYED = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)
+ANSWER_SECONDS = 10.0  # within which the brokers have to answer
 
 
 class Reading:
@@ -42,7 +43,9 @@ class Reading:
         """Assign the incidents' partitions that are new, drop those that are gone. Returns where the new ones are read on from,
         which is the beginning of a topic that was never read. Raises KafkaException."""
         self._feeds = {feed.incidents_topic: feed.name for feed in feeds.values()}
-        there = self._partitions()
+        there = described(self._admin, self._feeds, self._stop, ANSWER_SECONDS)
+        if there is None:
+            return {}
         gone = {each for each, identity in self._assigned.items() if there.get(each) != identity}
         if gone:
             self.consumer.incremental_unassign([TopicPartition(*each) for each in gone])
@@ -87,19 +90,6 @@ class Reading:
                 warned = True
                 if self._stop.wait(1):
                     raise
-
-    def _partitions(self) -> dict[Place, str]:
-        """Those that there are, each with its topic's id."""
-        there = {}
-        for topic, answer in self._admin.describe_topics(TopicCollection(list(self._feeds)), request_timeout=10).items():
-            try:
-                described = answer.result()
-            except KafkaException as error:
-                if error.args[0].code() not in NOT_DEPLOYED:
-                    raise
-                continue
-            there |= {(topic, partition.id): str(described.topic_id) for partition in described.partitions}
-        return there
 
 
 def _incident(row: dict[str, Any]) -> Incident:

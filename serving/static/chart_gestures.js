@@ -51,7 +51,7 @@ export function gestures(chart) {
     { passive: false },
   );
 
-  /** Begins anew with the pointers that are there. */
+  /** The gesture begins again with the pointers that are down now. */
   function begin() {
     const [first, second] = pointers.values();
     if (!first) return;

@@ -32,7 +32,7 @@ from stack.errors import StackError
 USERS = {
     "streams": "scores and queries: reads the feeds and the queries' inputs, writes what is derived of them",
     "batch": "archives and repairs: reads the feeds and what queries read, replays their dead letters, rewrites summaries",
-    "serving": "shows and tells: reads what is derived of the feeds, and keeps what was told of incidents",
+    "serving": "reads what is derived of the feeds, and keeps who was notified of incidents",
     "sources": "produces: writes the feeds and what queries read and none writes",
     "registry": "keeps the contracts",
 }

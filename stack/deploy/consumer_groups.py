@@ -3,9 +3,10 @@ committed. It says when a topic with an old version may go.
 """
 
 import datetime as dt
+import time
 from collections.abc import Iterator
 
-from confluent_kafka import OFFSET_INVALID, ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import OFFSET_INVALID, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 from contracts.declared_topics import queries_reading
@@ -15,6 +16,7 @@ from stack.deploy.commit_times import last_commits
 from stack.errors import StackError
 
 WAIT = 30.0
+LEADERLESS = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)  # for a moment, as of a new topic
 UNSEEN = "readers without a group (Spark's streams, `kcat`, assigned partitions) commit nothing, so Kafka does not know them"
 
 
@@ -85,8 +87,15 @@ def _committed(client: AdminClient, group: str, topic: str) -> dict[int, int]:
 
 
 def _ends(client: AdminClient, partitions: list[TopicPartition]) -> dict[int, int]:
-    answers = client.list_offsets({partition: OffsetSpec.latest() for partition in partitions}, request_timeout=WAIT)
-    return {partition.partition: answer.result().offset for partition, answer in answers.items()}
+    given_up = time.monotonic() + WAIT
+    while True:
+        answers = client.list_offsets({partition: OffsetSpec.latest() for partition in partitions}, request_timeout=WAIT)
+        try:
+            return {partition.partition: answer.result().offset for partition, answer in answers.items()}
+        except KafkaException as error:
+            if error.args[0].code() not in LEADERLESS or time.monotonic() >= given_up:
+                raise
+            time.sleep(0.2)
 
 
 def _offsets_kept_hours(client: AdminClient) -> float:
