@@ -13,7 +13,7 @@ from jobs.backends import settings, spark
 from jobs.backends.settings import Platform
 from jobs.streams import topics_read
 from jobs.streams.driver import Driver, now
-from jobs.streams.generations import Generations
+from jobs.streams.generations import Generations, Offsets
 from jobs.streams.handover import Handover, Turn
 from jobs.streams.known_writers import KnownWriters
 from jobs.streams.lag import Backlog
@@ -21,7 +21,7 @@ from jobs.streams.score_query import Plan, Queries
 from jobs.streams.topics_read import TopicsRead
 
 WATCH_SECONDS, HANDOVER_SECONDS = 1.0, 0.05  # between two looks; while one query hands over to the next
-SELDOM = 5.0  # seconds, after which the topic is looked at again
+SELDOM = 5.0  # seconds, after which topic and registry are looked at again
 
 
 def main(platform: Platform) -> None:
@@ -44,19 +44,22 @@ def main(platform: Platform) -> None:
         generations.adopt()
         topics = topics_read.of_feed(platform, feed, generations, spark.cores(session))
         plan: Plan | None = queries.first_plan()
+        again: Offsets = {}
         while plan:
             handover = Handover(platform, queries, generations, topics, options.checkpoint_interval or platform.checkpoint)
-            generation = handover.begin(plan)
+            generation = handover.begin(plan, again)
             driver.report(query_started_at=now())
             if not options.services:
                 driver.measured_by(Backlog(platform, feed, generation.begin, handover.overlap).measure)
             plan = _watch(handover, driver, queries, topics, bool(options.services))
+            again = handover.refused_since(plan) if plan else {}
             handover.stop()
 
 
 def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsRead, services: bool) -> Plan | None:
-    """Watches the queries. Returns the plan for a new start after a query has failed, or when the first baseline is there;
-    None when a stop was requested. Raises JobError if a new start does not help, or if the topic was deleted and made anew."""
+    """Watches the queries. Returns the plan for a new start: after a query has failed, when the first baseline is there, or when
+    the registry has a schema whose id was refused. Returns None when a stop was requested. Raises JobError if a new start does
+    not help, or if the topic was deleted and made anew."""
     looked, unknown = time.monotonic(), 0.0 if services else math.inf  # with services left out, no lag can be measured
     while not driver.wait(HANDOVER_SECONDS if handover.next else WATCH_SECONDS):
         if failed := handover.look(driver.health.get("lag_seconds", unknown)):
@@ -70,6 +73,9 @@ def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsR
         driver.report(**_figures(handover.running), last_error=handover.failure or queries.unread)
         if time.monotonic() - looked >= SELDOM:
             topics.look()
+            if plan := handover.plan_with_refused():
+                driver.report(state="swapping")
+                return plan
             looked = time.monotonic()
     driver.report(state="stopping")
     return None

@@ -18,6 +18,7 @@ from contracts import avro
 
 HEADER_BYTES = avro.HEADER.size
 _UNKNOWN = "sundial-unknown-schema-id={} of {}"  # what a record's unknown schema id is raised as
+MOST_ID = 2**31 - 1  # a registry counts its schemas with four bytes and a sign
 _END = "_end"  # a field that only what was read has: the mark, which `decode` puts behind a value's bytes
 # Avro stops reading at the end of the record. If that is not the end of the bytes, other bytes stand where the mark is looked
 # for. As no two bytes of the mark are the same, these are not the mark.
@@ -36,6 +37,10 @@ class Writers:
     subject: str
     schemas: tuple[tuple[int, str], ...]
     refused: frozenset[int] | None = frozenset()
+
+    def refuses(self, schema_id: int) -> bool:
+        """Whether a value with this id is not readable, without another question to the registry."""
+        return schema_id not in dict(self.schemas) and (self.refused is None or schema_id in self.refused)
 
 
 def decode(payload: str, record: str, writers: Writers) -> Column:
@@ -147,4 +152,4 @@ def _unknown_id(payload: str, writers: Writers) -> Column:
     if writers.refused is None:
         return refusal
     raised = F.raise_error(F.format_string(_UNKNOWN.replace("{}", "%s"), found, F.lit(writers.subject))).cast("string")
-    return F.when(found.isin(sorted(writers.refused)), refusal).otherwise(raised) if writers.refused else raised
+    return F.when((found > MOST_ID) | found.isin(sorted(writers.refused)), refusal).otherwise(raised)

@@ -6,6 +6,10 @@ the end of the topic at that moment. It plans and broadcasts while the first one
 its batch, and with it all that came before the next one's begin, it is stopped. What both have scored has the same keys.
 
 This is how a stream takes up a promoted baseline, a new version of the writers' schema and a new day.
+
+A schema whose id is refused already, because the registry did not have it when it was asked, is no matter for a handover: the
+readings with that id that have come since it was registered are refused, too. So the registry is asked for such ids often. When
+it has one, the query is stopped, and the next one begins where the topic ended when the registry was last asked in vain.
 """
 
 import time
@@ -22,7 +26,7 @@ from jobs.errors import JobError
 from jobs.formats.wire import unknown_schema
 from jobs.streams.driver import message_of, now
 from jobs.streams.generations import Generation, Generations, Offsets, begin_of_next, has_reached
-from jobs.streams.score_query import Plan, Queries, difference
+from jobs.streams.score_query import Plan, Queries, difference, refuses_what_other_scores
 from jobs.streams.topics_read import TopicsRead
 
 FIRST_LEAD = 25.0  # seconds before the end of a driver's first batch; Spark has not compiled much of its code by then
@@ -72,21 +76,29 @@ class Handover:
     """
 
     running: Turn
+    _asked: Offsets  # the end of the topic when the registry was last asked about the ids that the query in force refuses
 
     def __init__(self, platform: Platform, queries: Queries, generations: Generations, topics: TopicsRead, seconds: float):
         self._platform, self._queries, self._generations, self._topics = platform, queries, generations, topics
         self._seconds = seconds
+        self._ends = kafka.Ends(platform, [generations.topic])
         self._lead = FIRST_LEAD
         self._tried = -1  # the batch in which it was last tried to hand over
         self._twice = 0
         self.next: Turn | None = None
         self.failure: str | None = None
 
-    def begin(self, plan: Plan) -> Generation:
-        """Start a query where all before is committed. A stream that is new begins at the end of its topic."""
+    def begin(self, plan: Plan, again: Offsets) -> Generation:
+        """Start a query where all before is committed. A stream that is new begins at the end of its topic.
+
+        again: offsets from which on readings are scored again, by partition.
+        """
         topic = self._topics.begin()[0]
         covered = self._generations.position(topic.name).offsets
-        generation = self._generations.begin_anew(topic.firsts | covered if covered else topic.ends, topic.id)
+        begin = topic.firsts | covered if covered else topic.ends
+        earlier = {p: max(topic.firsts[p], min(offset, begin[p])) for p, offset in again.items()}
+        generation = self._generations.begin_anew(begin | earlier, topic.id)
+        self._asked = generation.begin
         behind = sum(topic.ends.values()) - sum(generation.begin.values()) > BEHIND
         self.running = self._start(generation, plan, min(self._seconds, CATCH_UP) if covered else self._seconds, behind)
         return generation
@@ -110,6 +122,25 @@ class Handover:
             self._begin_next()
         return None
 
+    def plan_with_refused(self) -> Plan | None:
+        """The plan with a schema whose id the query in force refuses; None while the registry has none, or is silent."""
+        plan = self.running.plan
+        if plan.writers.refused == frozenset():
+            return None
+        try:
+            ends = self._ends.now()[self._generations.topic]
+            found = self._queries.plan_with_registered(plan)
+        except JobError:
+            return None
+        if refuses_what_other_scores(plan, found):
+            return found
+        self._asked = ends
+        return None
+
+    def refused_since(self, plan: Plan) -> Offsets:
+        """From where on the query in force may have refused readings that one with this plan scores; empty if it has not."""
+        return self._asked if refuses_what_other_scores(self.running.plan, plan) else {}
+
     def overlap(self) -> tuple[bool, int]:
         """Whether two queries score the same readings now, and how many readings were scored by two."""
         return self.next is not None, self._twice
@@ -128,6 +159,8 @@ class Handover:
             topic = self._topics.same()[0]
             begin = begin_of_next(topic.ends, topic.firsts, self.running.generation.begin)
             plan = self._queries.plan_after(self.running.plan)
+            if refuses_what_other_scores(self.running.plan, plan):
+                return  # `plan_with_refused` finds it, too
             self.next = self._start(self._generations.new(begin, topic.id), plan, self._seconds)
             self.failure = None
         except Exception as error:  # of the broker, the registry, a table: what scores is not touched by it

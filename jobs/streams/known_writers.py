@@ -63,7 +63,7 @@ class KnownWriters:
         waiting = self._waiting(topic, reached)
         schema_id = wire.schema_id(column)
         records = kafka.read_ranges(self._session, self._platform, topic, waiting).where(_is_framed(column))
-        others = records.select(schema_id.alias("id")).where(~F.col("id").isin(_ids(writers)))
+        others = records.select(schema_id.alias("id")).where(~F.col("id").isin(_ids(writers)) & (F.col("id") <= wire.MOST_ID))
         return {row["id"] for row in others.distinct().limit(MOST_REFUSED + 1).collect()}
 
     def _waiting(self, topic: str, reached: dict[int, int]) -> dict[int, Range]:

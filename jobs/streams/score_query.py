@@ -110,6 +110,10 @@ class Queries:
             raise JobError(f"query failed: {message_of(error)}")
         return replace(self.plan_after(plan), writers=self._known.learned(plan.writers, unknown[1], reached))
 
+    def plan_with_registered(self, plan: Plan) -> Plan:
+        """The plan with the writers' schemas that the registry has now. Raises JobError if the registry is silent."""
+        return replace(plan, writers=self._known.registry.writers(plan.writers.subject, plan.writers.refused))
+
     def start(self, generation: Generation, plan: Plan, seconds: float, behind: bool = False) -> StreamingQuery:
         """A query from where the generation begins. seconds: length of its batches. behind: it has much to catch up with, so
         throughput counts more than latency."""
@@ -165,6 +169,11 @@ def difference(plan: Plan, other: Plan) -> str:
     if plan.day_types != other.day_types:
         return "a new day"
     return "" if plan == other else "the registry has other writers' schemas"
+
+
+def refuses_what_other_scores(plan: Plan, other: Plan) -> bool:
+    """Whether the other plan has the schema of an id that a query with this plan refuses."""
+    return any(plan.writers.refuses(schema_id) for schema_id, _ in other.writers.schemas)
 
 
 def _of_baseline(plan: Plan) -> tuple[int, frozenset[int]]:

@@ -23,6 +23,7 @@ from jobs import archive, score
 from jobs.backends import tables
 from jobs.backends.settings import Platform
 from jobs.streams import score_query
+from jobs.streams.known_writers import MOST_REFUSED
 from stack.deploy import schemas
 from stack.deploy import topics as deployed
 from supervision.files import StreamFolder
@@ -176,6 +177,27 @@ def test_unknown_schema_ids_are_asked_for_once_all_together_and_by_no_later_driv
     scoring.while_running(lambda: act(3, 900_003, 900_002))
     assert " is not in the registry" not in capsys.readouterr().out
     assert set(letters()) == set(first) | {(6, 900_003), (7, 900_002)}
+
+
+def test_a_reading_with_a_new_schema_is_scored_also_while_every_unknown_id_is_refused(scoring, baseline):
+    old = json.loads(avro.text("service_use_record", 1))
+    new = json.dumps(old | {"fields": [*old["fields"], {"name": "Region", "type": "string", "default": "here"}]})
+    garbage = [(b"checkout", b"\0" + (900_000 + each).to_bytes(4, "big") + b"junk") for each in range(MOST_REFUSED + 1)]
+
+    def act() -> None:
+        topics.produce(scoring.broker.kafka, scoring.feed.topic, garbage)
+        scoring.send("checkout", TUESDAY, 1)
+        scoring.awaits(("checkout", 1, 2, 23, 200.0))
+        assert scoring.folder.read_refused()[avro.subject(scoring.feed.topic)]["refused"] == [
+            900_000 + each for each in range(MOST_REFUSED + 1)
+        ]
+        scoring.send("checkout", TUESDAY.replace(hour=9), 2, new, Region="there")
+        scoring.awaits(("checkout", 1, 2, 23, 200.0), ("checkout", 2, 2, 9, 200.0))
+        topics.produce(scoring.broker.kafka, scoring.feed.topic, [(b"checkout", b"\0" + bytes([0, 14, 0, 0]) + b"junk")])
+        scoring.send("checkout", TUESDAY.replace(hour=10), 3)
+        scoring.awaits(("checkout", 1, 2, 23, 200.0), ("checkout", 2, 2, 9, 200.0), ("checkout", 3, 2, 10, 200.0))
+
+    scoring.while_running(act)
 
 
 def test_no_record_that_kafka_takes_stops_it(scoring, baseline):

@@ -102,6 +102,17 @@ def test_an_id_that_was_never_asked_for_stops_the_query_with_that_id(spark):
     assert row.Error == "unknown schema id 99"
 
 
+def test_an_id_that_no_registry_can_give_is_refused_without_a_question(spark):
+    (row,) = decoded(spark, (b"www", payload(schema_id=2**31)), refused=frozenset()).collect()
+    assert row.Error == f"unknown schema id {2**31}"
+
+
+def test_what_is_refused_is_neither_known_nor_new():
+    some = Writers("calls-value", ((7, "{}"),), refused=frozenset({5, 7}))
+    assert [some.refuses(each) for each in (5, 6, 7)] == [True, False, False]
+    assert [replace(some, refused=None).refuses(each) for each in (5, 6, 7)] == [True, True, False]
+
+
 def scored_row(spark, anomalous):
     columns = {
         "DayType": 6,
