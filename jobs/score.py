@@ -47,10 +47,11 @@ def main(platform: Platform) -> None:
         again: Offsets = {}
         while plan:
             handover = Handover(platform, queries, generations, topics, options.checkpoint_interval or platform.checkpoint)
-            generation = handover.begin(plan, again)
-            driver.report(query_started_at=now())
-            if not options.services:
+            generation = handover.prepare(again)
+            if not options.services:  # the topics' ends must be known before anything goes out
                 driver.measured_by(Backlog(platform, feed, generation.begin, handover.overlap).measure)
+            handover.begin(generation, plan)
+            driver.report(query_started_at=now())
             plan = _watch(handover, driver, queries, topics, bool(options.services))
             again = handover.refused_since(plan) if plan else {}
             handover.stop()

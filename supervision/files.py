@@ -79,13 +79,13 @@ class StreamFolder:
         return read_json(self.driver_file)
 
     def write_driver(self, driver: Mapping[str, Any]) -> None:
-        _write_json(self.driver_file, driver)
+        write_json(self.driver_file, driver)
 
     def read_heartbeat(self) -> dict[str, Any]:
         return read_json(self.heartbeat_file)
 
     def write_heartbeat(self, heartbeat: Mapping[str, Any]) -> None:
-        _write_json(self.heartbeat_file, heartbeat)
+        write_json(self.heartbeat_file, heartbeat)
 
     def heartbeat_mark(self) -> int:
         """A number that changes with every heartbeat; 0 before a driver's first one."""
@@ -111,7 +111,7 @@ class StreamFolder:
         return read_json(self._refused)
 
     def write_refused(self, refused: Mapping[str, Any]) -> None:
-        _write_json(self._refused, refused)
+        write_json(self._refused, refused)
 
     def request_stop(self) -> None:
         self._stop.touch()
@@ -242,7 +242,7 @@ def read_json(file: Path) -> dict[str, Any]:
     return {}
 
 
-def _write_json(file: Path, content: Mapping[str, Any]) -> None:
+def write_json(file: Path, content: Mapping[str, Any]) -> None:
     """Readers see the old content or the new, never a part."""
     unfinished = file.with_name(f".{file.name}.new")
     unfinished.write_text(json.dumps(content))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.errors import JobError
-from supervision.files import read_json
+from supervision.files import read_json, write_json
 
 HEAD_OF_BATCH, HEAD_OF_SOURCE = 2, 1  # lines before the offsets: the version; of a batch also what else Spark notes
 NOTHING = "-"  # of a source of which a batch has no offsets
@@ -112,7 +112,7 @@ class Checkpoint:
 
     def note_topic_ids(self, ids: dict[str, str]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "topics.json").write_text(json.dumps(ids))
+        write_json(self.folder / "topics.json", ids)
 
     def _batches(self, kind: str) -> list[int]:
         """Numbers of the batches that have a file of this kind; Spark names unfinished files otherwise."""

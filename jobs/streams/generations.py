@@ -71,8 +71,8 @@ class Generation:
 
     @property
     def topic_id(self) -> str:
-        """Of the topic whose offsets these are."""
-        return Checkpoint(self.folder).topic_ids[self.topic]
+        """Of the topic whose offsets these are; empty if the file that keeps it is gone or damaged."""
+        return Checkpoint(self.folder).topic_ids.get(self.topic, "")
 
     @property
     def stretch(self) -> Stretch:
@@ -95,7 +95,7 @@ class Generations:
         """Up to where all of the topic is committed, and the id of the topic that the newest generation reads. Offsets of another
         topic of that name say nothing of this one."""
         known = self.all()
-        topic_id = known[-1].topic_id if known else ""
+        topic_id = next((each.topic_id for each in reversed(known) if each.topic_id), "")
         return Position(covered(each.stretch for each in known if each.topic_id in ("", topic_id)), topic_id)
 
     def note(self, topics: list[Topic]) -> None:

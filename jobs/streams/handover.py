@@ -88,8 +88,8 @@ class Handover:
         self.next: Turn | None = None
         self.failure: str | None = None
 
-    def begin(self, plan: Plan, again: Offsets) -> Generation:
-        """Start a query where all before is committed. A stream that is new begins at the end of its topic.
+    def prepare(self, again: Offsets) -> Generation:
+        """The first generation: it begins where all before is committed. A stream that is new begins at the end of its topic.
 
         again: offsets from which on readings are scored again, by partition.
         """
@@ -99,9 +99,14 @@ class Handover:
         earlier = {p: max(topic.firsts[p], min(offset, begin[p])) for p, offset in again.items()}
         generation = self._generations.begin_anew(begin | earlier, topic.id)
         self._asked = generation.begin
-        behind = sum(topic.ends.values()) - sum(generation.begin.values()) > BEHIND
-        self.running = self._start(generation, plan, min(self._seconds, CATCH_UP) if covered else self._seconds, behind)
+        self._catches_up = bool(covered)
+        self._behind = sum(topic.ends.values()) - sum(generation.begin.values()) > BEHIND
         return generation
+
+    def begin(self, generation: Generation, plan: Plan) -> None:
+        """Start the query of the first generation."""
+        seconds = min(self._seconds, CATCH_UP) if self._catches_up else self._seconds
+        self.running = self._start(generation, plan, seconds, self._behind)
 
     def look(self, lag: float) -> Turn | None:
         """To be called often: hands over where it is time to. Returns a turn whose query has failed, None while all is well.

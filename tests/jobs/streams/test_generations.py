@@ -126,6 +126,15 @@ def test_generations_on_disk_are_there_as_a_whole_or_not_at_all(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["3"]
 
 
+def test_a_damaged_file_of_topic_ids_hides_no_generation(tmp_path):
+    generations = Generations(tmp_path, "calls")
+    first = generations.begin_anew({0: 5}, "id-1")
+    second = generations.new({0: 8}, "id-1")
+    committed(first.folder, 9)
+    (second.folder / "topics.json").write_text('{"cal')
+    assert generations.position("calls") == Position({0: 9}, "id-1")
+
+
 def test_the_checkpoint_of_an_earlier_release_is_gone_on_from(tmp_path):
     committed(tmp_path, 12)
     (tmp_path / "metadata").write_text('{"id":"6a0c"}')

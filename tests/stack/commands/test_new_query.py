@@ -11,7 +11,7 @@ from stack.commands import new_query
 from stack.errors import StackError
 from stack.instance import JARS, ROOT
 
-ROOMS = ("bench", "contracts", "dags", "jobs", "schemas", "serving", "sources", "stack", "supervision", "tests")
+ROOMS = ("bench", "contracts", "dags", "jobs", "schemas", "serving", "sources", "stack", "sundial", "supervision", "tests")
 PURE = "tests/test_house.py::test_formulas_import_only_columns_arrays_and_each_other"
 
 
