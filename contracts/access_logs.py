@@ -14,7 +14,7 @@ COLUMNS = ("VirtualHost", "Client", "User", "Timestamp", "Method", "Path", "Stat
 class AccessLog(Declared):
     """The log that a feed counts: where its lines are, and what they count for which service."""
 
-    topic: TopicName  # of the lines, a record each
+    topic: TopicName  # contains the lines, one record per line
     counts: Literal["requests", "errors", "server-errors", "bytes"]  # errors: statuses from 400 on; server-errors: from 500 on
     service: Literal["host", "path"]  # whose request it was: the virtual host's, or the first segment of the path's
     # Regular expression that a service's whole name matches; null: every virtual host.

@@ -118,12 +118,12 @@ class Route(Declaration):
 
     description: str
     feeds: tuple[Name, ...] = ()  # none named: all feeds
-    services: Pattern = ".*"  # of a group: one of its services matches
+    services: Pattern = ".*"  # a group fits if one of its services matches
     severity: Severity = "warning"  # the least
     wait: Duration = "0 seconds"  # how long an incident must be open before anyone is notified
     timezone: TimeZone = "UTC"  # of hours and maintenance
     hours: tuple[Hours, ...] = ()  # when people may be disturbed; none given: always
-    maintenance: tuple[Hours, ...] = ()  # when they may not, each week
+    maintenance: tuple[Hours, ...] = ()  # weekly times at which people may not be disturbed
     silences: tuple[Silence, ...] = ()
     target: Target
     escalation: Escalation | None = None

@@ -12,8 +12,8 @@ Kind = Literal["false", "exclude", "take_back"]
 class Statement:
     """One row of the table, which only grows.
 
-    kind: `false`: the incident was none, its readings are normal. `exclude`: the readings from start to end (excluded) are not
-    normal. `take_back`: the statement with the id `takes_back` no longer counts.
+    kind: `false`: the incident is a false alarm, its readings are normal. `exclude`: the readings from start to end (excluded)
+    are not normal. `take_back`: the statement with the id `takes_back` no longer counts.
     service: None: all services of the feed. start, end: UTC; of an incident that was open, the end is None.
     incident: the id of the incident that the statement is about; None: of a range that a person gave.
     run_id: of the run that wrote it; each run writes one.

@@ -6,7 +6,7 @@ and `GET /api/feeds/<feed>/incidents` show it beside the incident. `sundial inci
 
 | verdict | what it says | needs |
 |---|---|---|
-| `false` | the incident was none, its readings are normal | **Incident** |
+| `false` | the incident is a false alarm, its readings are normal | **Incident** |
 | `exclude` | the readings are not normal | **Incident**, or **From** and **To** (with **Service**, if not of all services) |
 | `take_back` | an earlier statement no longer counts | **Statement** |
 

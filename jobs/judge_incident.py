@@ -1,8 +1,8 @@
 """Judge an incident or readings: one more statement of a person in exclusions/<feed>.
 
-`false`: the incident was none; its readings are normal. `exclude`: the readings of an incident, or of a span of time, are not
-normal: find_incidents.py leaves them out. `take_back`: an earlier statement no longer counts. Nothing else is changed or deleted.
-No Spark session is started.
+`false`: the incident is a false alarm; its readings are normal. `exclude`: the readings of an incident, or of a span of time, are
+not normal: find_incidents.py leaves them out. `take_back`: an earlier statement no longer counts. Nothing else is changed or
+deleted. No Spark session is started.
 """
 
 import argparse

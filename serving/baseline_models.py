@@ -78,7 +78,7 @@ class BaselineRow(BaseModel):
 
 
 class BaselineChange(BaseModel):
-    """A service and day type of which two versions of a baseline expect something else."""
+    """A service and day type whose expected values differ between two versions of a baseline."""
 
     service: str
     day_type: DayType
@@ -86,7 +86,7 @@ class BaselineChange(BaseModel):
         Literal["added", "removed", "changed"],
         Field(description="added: only the version `to` knows it; removed: only `from` does."),
     ]
-    slots: Annotated[int | None, Field(description="Slots of which something else is expected; null if not both know them.")]
+    slots: Annotated[int | None, Field(description="Slots whose expected value differs; null if not both know them.")]
     mean_before: Annotated[float | None, Field(description="Mean of what the version `from` expects of an interval of the day.")]
     mean_after: Annotated[float | None, Field(description="Likewise of the version `to`.")]
     pct: Annotated[float | None, Field(description="100 * mean_after / mean_before, in percent.")]

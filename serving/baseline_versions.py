@@ -50,7 +50,7 @@ class BaselineVersions:
         return pa.concat_tables([schema_of(BaselineRow).empty_table(), *days])
 
     def differences(self, feed: Feed, before: int, after: int) -> pa.Table:
-        """Rows of BaselineChange by service and day type: where the two versions expect something else."""
+        """Rows of BaselineChange by service and day type: where the two versions' expected values differ."""
         tables = [self._open(feed, version) for version in (before, after)]
         made_of = (feed.name, feed.rule.normal, version_of(tables[0])[0], before, after)
         with self._lock:

@@ -26,7 +26,7 @@ router = APIRouter()
 @router.get(
     "/api/feeds/{feed}/services/{service:path}/readings",
     tags=["feeds"],
-    summary="Readings of one service in a window, one by one beside what was expected, oldest first",
+    summary="Readings of one service in a window, one by one with their expected values, oldest first",
     response_model=list[models.Point],
     responses=PAGED | REFUSED,
 )

@@ -71,7 +71,7 @@ class Client:
         end: dt.datetime | None = None,
         limit: int | None = None,
     ) -> Rows[Point]:
-        """The service's readings beside what was expected, oldest first: of the last `minutes`, or from start to end."""
+        """The service's readings with their expected values, oldest first: of the last `minutes`, or from start to end."""
         window = _window(minutes, start, end)
         return self._rows(Point, f"{_service(feed, service)}/readings", limit, page=10_000, **window)
 
@@ -116,7 +116,8 @@ class Client:
     def baseline_diff(
         self, feed: str, before: int | None = None, after: int | None = None, limit: int | None = None
     ) -> Rows[BaselineChange]:
-        """Where two versions expect something else, by service and day type: by default that in force and the one before."""
+        """Services and day types whose expected values differ between two versions. By default: the one in force and the one
+        before."""
         return self._rows(BaselineChange, f"{_feed(feed)}/baseline/diff", limit, page=10_000, **{"from": before, "to": after})
 
     def gate_results(self, feed: str, limit: int | None = None) -> Rows[GateResultInfo]:

@@ -14,8 +14,9 @@ COLUMNS = ["Id", "ServiceName", "Start", "Last", "At", "End"]
 
 
 def known(platform: Platform, feed: Feed) -> list[Excluded]:
-    """As of now, of all dates. An incident counts unless a person said that it was none. One that is open counts up to the last
-    of its readings that is known; a later night knows more. A silence has no readings, and a group's are those of its members.
+    """As of now, of all dates. An incident counts unless a person said that it is a false alarm. One that is open counts up to
+    the last of its readings that is known; a later night knows more. A silence has no readings, and a group's are those of its
+    members.
     """
     table = exclusions.table_of(platform, feed)
     log = exclusions.read(table, table.version())

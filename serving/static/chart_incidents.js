@@ -21,7 +21,7 @@ function extent(plot, { start, end }) {
   return to < 0 || from > width ? null : { left: Math.max(0, from), right: Math.min(width, to) };
 }
 
-/** @type {(incident: IncidentInfo) => boolean} Whether a person says that it was none. */
+/** @type {(incident: IncidentInfo) => boolean} Whether a person says that it is a false alarm. */
 const denied = ({ verdict }) => verdict?.kind === "false";
 
 /**

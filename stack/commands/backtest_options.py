@@ -65,7 +65,10 @@ def per_week(text: str) -> float:
     """Incidents."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)/(day|week)", text)
     if not found:
-        raise StackError(f"--suggest {text} is no load", remedy="write incidents per day or week, for example --suggest 2/week")
+        raise StackError(
+            f"--suggest {text} is not a number of incidents",
+            remedy="write incidents per day or week, for example --suggest 2/week",
+        )
     return float(found[1]) * (7 if found[2] == "day" else 1)
 
 

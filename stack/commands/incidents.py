@@ -52,7 +52,7 @@ def no_incident(
     incident: Annotated[str, typer.Argument(metavar="ID", help="As `sundial incidents list` shows it.")],
     reason: Reason,
 ) -> None:
-    """Say that an incident was none. It stays, and is shown so; its readings are normal."""
+    """Say that an incident is a false alarm. It stays, and is shown as one; its readings are normal."""
     with failures_reported():
         _judge(context, feed, {"verdict": "false", "incident": incident}, reason)
 

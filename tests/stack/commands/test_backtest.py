@@ -117,7 +117,7 @@ def test_mistakes_in_a_rule_are_listed_with_file_and_field(backtest, tmp_path):
         ({"timezone": "Mars/Olympus"}, "--timezone Mars/Olympus: no such time zone", "America/Chicago"),
         ({"holidays": "XX"}, "--holidays XX: no holiday calendar for country 'XX'", "US or US-MN"),
         ({"holidays": "US-XX"}, "--holidays US-XX: no subdivision 'XX' in US", "US or US-MN"),
-        ({"suggest": "few"}, "--suggest few is no load", "--suggest 2/week"),
+        ({"suggest": "few"}, "--suggest few is not a number of incidents", "--suggest 2/week"),
         ({"output": "nowhere/out.csv"}, "nowhere/out.csv can't be written: No such file or directory", "a folder that exists"),
         ({"labels": "none.csv"}, "none.csv: [Errno 2] No such file or directory", "give a CSV file"),
     ],
