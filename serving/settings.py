@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from contracts.alerts import ROUTES
 from contracts.feeds import FEEDS
-from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
+from contracts.kafka_credentials import PLAIN, CredentialsError, KafkaCredentials
 from supervision.spark_history import HISTORY
 
 PAGE = "SUNDIAL_API"
@@ -30,7 +30,7 @@ class Settings:
     registry: str
     lake: str
     streams: str
-    access: KafkaAccess = PLAIN
+    credentials: KafkaCredentials = PLAIN
     feeds: Path = FEEDS  # folder of the feeds' declarations
     routes: Path = ROUTES  # folder of the alerts' declarations
     page: str = ""  # address of the dashboard, for links in alerts
@@ -52,8 +52,8 @@ class Settings:
             if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc):
                 mistakes.append(f"{name} is no http(s) URL")
         try:
-            access = KafkaAccess.from_environment(env)
-        except AccessError as error:
+            credentials = KafkaCredentials.from_environment(env)
+        except CredentialsError as error:
             mistakes.append(str(error))
         if mistakes:
             raise SettingsError("\n".join(mistakes))
@@ -63,7 +63,7 @@ class Settings:
             registry=registry.rstrip("/"),
             lake=env["SUNDIAL_LAKE"].rstrip("/"),
             streams=env["SUNDIAL_STREAMS"],
-            access=access,
+            credentials=credentials,
             page=page.rstrip("/"),
             spark_history=history,
             hosts=tuple(hosts) or cls.hosts,

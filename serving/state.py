@@ -43,7 +43,7 @@ class State:
         memory = Memory(settings.readings_per_service, settings.services_per_feed, settings.anomalies_per_feed)
         incidents = Incidents(settings.incidents_per_feed)
         events = Events(settings.client_queue)
-        kafka = settings.access.client_options(settings.kafka)
+        kafka = settings.credentials.client_options(settings.kafka)
         live_intake, intake = (Intake(memory, incidents, Decoder(settings.registry)) for _ in range(2))  # one for each thread
         live = LiveConsumer(kafka, declared.look, live_intake, events, settings.lookback_seconds)
         tables = Tables(settings.lake)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from contracts.declarations import DeclarationError
 from contracts.feeds import Feed
-from contracts.kafka_access import AccessError
+from contracts.kafka_credentials import CredentialsError
 from sources.capture import BadRows, CaptureError
 from sources.encoding import EncodingError
 from sources.incidents import IncidentError
@@ -23,7 +23,7 @@ from sources.thinning import ThinningError
 from sources.timestamps import TimestampError, format_timestamp
 
 EXPECTED = (
-    AccessError,
+    CredentialsError,
     CaptureError,
     EncodingError,
     DeclarationError,

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException, Producer
 
 from contracts.avro import subject
 from contracts.feeds import Feed
-from contracts.kafka_access import KafkaAccess
+from contracts.kafka_credentials import KafkaCredentials
 from sources.encoding import ReadingEncoder
 
 LOOK_UP_SECONDS = 10
@@ -68,7 +68,7 @@ def producer(topic: str, kafka: str, linger_ms: int, on_error: Callable, acks: A
     """
     made = Producer(
         {
-            **KafkaAccess.from_environment().client_options(kafka),
+            **KafkaCredentials.from_environment().client_options(kafka),
             "client.id": "sundial-sources",
             "enable.idempotence": acks is Acks.ALL,  # Kafka has it with no other
             "acks": acks.value,

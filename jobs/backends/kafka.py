@@ -62,7 +62,7 @@ class Ends:
         self._platform, self._topics = platform, topics
         self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         # The error is raised, not logged.
-        self._admin = AdminClient({**platform.access.client_options(platform.kafka), "log_level": 0})
+        self._admin = AdminClient({**platform.credentials.client_options(platform.kafka), "log_level": 0})
 
     def now(self) -> dict[str, dict[int, int]]:
         """The end offsets by topic and partition. Raises JobError where the broker does not answer in time."""
@@ -128,7 +128,7 @@ def last_value(platform: Platform, topic: str, key: bytes, group: str, wait: flo
 def _consumer(platform: Platform, topic: str, group: str = "sundial-archive", **options) -> Iterator[tuple[Consumer, list[int]]]:
     """A consumer of what is committed that belongs to no group's business, and the topic's partitions."""
     options |= {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_committed", "fetch.queue.backoff.ms": 5}
-    consumer = Consumer(platform.access.client_options(platform.kafka) | options)
+    consumer = Consumer(platform.credentials.client_options(platform.kafka) | options)
     try:
         found = consumer.list_topics(topic, timeout=20).topics[topic]
         if found.error:
@@ -194,7 +194,7 @@ def read_whole(spark: SparkSession, platform: Platform, topic: str) -> DataFrame
 def _reader_options(platform: Platform) -> dict[str, str]:
     """Options of the Kafka source: of transactions only what is committed, and records that are gone are an error."""
     committed = {"kafka.isolation.level": "read_committed", "failOnDataLoss": "true"}
-    return platform.access.spark_options(platform.kafka) | committed
+    return platform.credentials.spark_options(platform.kafka) | committed
 
 
 def producer_options(platform: Platform, acks: str | int = "all", linger: int = 0) -> dict[str, str]:
@@ -204,7 +204,7 @@ def producer_options(platform: Platform, acks: str | int = "all", linger: int = 
     linger: milliseconds that a record may wait for others, for throughput.
     """
     return {
-        **platform.access.spark_options(platform.kafka),
+        **platform.credentials.spark_options(platform.kafka),
         "kafka.acks": str(acks),
         "kafka.enable.idempotence": "true" if acks == "all" else "false",
         "kafka.linger.ms": str(linger),

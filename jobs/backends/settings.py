@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from contracts.declarations import DeclarationError
 from contracts.feeds import Feed, load_feed
-from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
+from contracts.kafka_credentials import PLAIN, CredentialsError, KafkaCredentials
 from contracts.queries import QUERIES
 from jobs.errors import JobError
 from supervision import task_life
@@ -30,7 +30,7 @@ class Platform:
     lake: str
     streams: str
     jars: str
-    access: KafkaAccess = PLAIN
+    credentials: KafkaCredentials = PLAIN
     events: str = ""  # folder or URI into which Spark writes what a history server shows; empty: nowhere
     unattended: int = UNATTENDED  # seconds after the last look of its supervision at which a stream ends
     checkpoint: int = CHECKPOINT  # seconds between two commits of a feed's stream
@@ -45,7 +45,7 @@ class Platform:
         addresses = {field: os.environ[variable] for field, variable in names.items()}
         return cls(
             **addresses,
-            access=KafkaAccess.from_environment(),
+            credentials=KafkaCredentials.from_environment(),
             events=os.environ.get("SUNDIAL_SPARK_EVENTS", ""),
             unattended=_seconds(UNATTENDED_SECONDS, UNATTENDED),
             checkpoint=_seconds(CHECKPOINT_SECONDS, CHECKPOINT),
@@ -155,11 +155,11 @@ def positive(text: str) -> int:
 
 
 def run(job) -> NoReturn:
-    """Runs a job's `main(platform)`; a JobError, DeclarationError or AccessError ends it with exit code 1, its message last."""
+    """Runs a job's `main(platform)`; a JobError, DeclarationError or CredentialsError ends it with exit code 1 and its message."""
     task_life.watch(_end_at_once)
     try:
         job(Platform.from_environment())
-    except (JobError, DeclarationError, AccessError) as error:
+    except (JobError, DeclarationError, CredentialsError) as error:
         print(f"ERROR {error}", file=sys.stderr, flush=True)
         sys.exit(1)
     sys.exit(0)

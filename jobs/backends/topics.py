@@ -49,7 +49,7 @@ class Topics:
 
     def __init__(self, platform: Platform, names: list[str]):
         self._platform, self._names = platform, names
-        self._admin = AdminClient({**platform.access.client_options(platform.kafka), "log_level": 0})
+        self._admin = AdminClient({**platform.credentials.client_options(platform.kafka), "log_level": 0})
 
     def described(self) -> dict[str, Described]:
         """By name. Raises JobError where a topic is missing, or the broker does not answer in time."""

@@ -31,7 +31,7 @@ class Transactions:
         """Raises JobError if Kafka does not answer, or not to this user."""
         self._platform, self._query, self._checkpoint = platform, query, checkpoint
         self.failure: JobError | None = None  # why a batch could not be written; Spark reports it within a Python traceback
-        self._producer = Producer(platform.access.client_options(platform.kafka) | _options(query))
+        self._producer = Producer(platform.credentials.client_options(platform.kafka) | _options(query))
         try:
             self._producer.init_transactions(PATIENCE)
         except KafkaException as error:

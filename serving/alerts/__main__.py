@@ -27,7 +27,7 @@ def main() -> None:
     try:
         settings = Settings.from_env()
         declared = Declared(settings.feeds, settings.routes, os.environ)
-        process = Process(settings.access.client_options(settings.kafka), settings.registry, declared, settings.page)
+        process = Process(settings.credentials.client_options(settings.kafka), settings.registry, declared, settings.page)
         signal.signal(signal.SIGTERM, lambda *_: process.stop.set())
         if options.port:
             process.metrics.serve(options.host, options.port)

@@ -82,9 +82,9 @@ def retry(
 
 def _ask(instance: Instance, letters: dict[str, dict[str, Any]]) -> None:
     """Rows by which the process takes the messages up, and their dead letters deleted: all or none."""
-    kafka, access = kafka_of(instance)
+    kafka, credentials = kafka_of(instance)
     own = {"transactional.id": f"{TRANSACTION}-retry-{secrets.token_hex(8)}", "log_level": 0}
-    producer = Producer(access.client_options(kafka) | own)
+    producer = Producer(credentials.client_options(kafka) | own)
     producer.init_transactions(WAIT)
     producer.begin_transaction()
     for id_, letter in letters.items():

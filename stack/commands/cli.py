@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from contracts.kafka_access import VARIABLES
+from contracts.kafka_credentials import VARIABLES
 from sources.replay_command import replay
 from sources.send_command import send
 from sources.simulate_command import simulate

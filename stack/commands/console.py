@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from contracts.declarations import DeclarationError
-from contracts.kafka_access import PLAIN, AccessError, KafkaAccess
+from contracts.kafka_credentials import PLAIN, CredentialsError, KafkaCredentials
 from stack.errors import StackError
 from stack.instance import Instance
 
@@ -25,7 +25,7 @@ def failures_reported() -> Iterator[None]:
     """Report what failed, where its log is and what to do; exit 1."""
     try:
         yield
-    except (StackError, DeclarationError, AccessError, KafkaException) as failure:
+    except (StackError, DeclarationError, CredentialsError, KafkaException) as failure:
         errors.print(f"[red]error:[/red] {escape(str(failure))}", soft_wrap=True)
         raise typer.Exit(1) from failure
 
@@ -36,10 +36,10 @@ def progress() -> Callable[[str], None]:
     return lambda text: console.print(f"[dim]{time.monotonic() - started:6.1f} s[/dim]  {escape(text)}", soft_wrap=True)
 
 
-def kafka_of(instance: Instance) -> tuple[str, KafkaAccess]:
+def kafka_of(instance: Instance) -> tuple[str, KafkaCredentials]:
     """The brokers to work on: those of SUNDIAL_KAFKA, with what they ask of a client, or else the embedded one."""
     if address := os.environ.get("SUNDIAL_KAFKA"):
-        return address, KafkaAccess.from_environment()
+        return address, KafkaCredentials.from_environment()
     return instance.kafka, PLAIN
 
 

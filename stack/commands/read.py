@@ -14,7 +14,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext, Se
 
 from contracts.declarations import Topic
 from contracts.declared_topics import declared_topics
-from contracts.kafka_access import KafkaAccess
+from contracts.kafka_credentials import KafkaCredentials
 from stack.commands.console import failures_reported, kafka_of, registry_of
 from stack.errors import StackError
 
@@ -24,11 +24,11 @@ PATIENCE = 10.0  # seconds for the broker to answer
 class Reader:
     """Records of a topic with their keys and values decoded, those in Avro by the contracts that they were written with."""
 
-    def __init__(self, topic: Topic, kafka: str, access: KafkaAccess, registry: str):
+    def __init__(self, topic: Topic, kafka: str, credentials: KafkaCredentials, registry: str):
         self._topic = topic
         options = {"group.id": "sundial-read", "enable.auto.commit": False, "isolation.level": "read_committed"}
         options |= {"enable.partition.eof": True, "fetch.queue.backoff.ms": 5}
-        self._consumer = Consumer(access.client_options(kafka) | options)
+        self._consumer = Consumer(credentials.client_options(kafka) | options)
         decode = AvroDeserializer(SchemaRegistryClient({"url": registry}))
         self._decode = {
             MessageField.VALUE: (_json if topic.encoding == "json" else decode) if topic.record else None,

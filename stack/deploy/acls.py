@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 from contracts.alerts import ALERTS, DEAD, TRANSACTION, Route
 from contracts.declarations import dead_letter_topic
 from contracts.feeds import Feed
-from contracts.kafka_access import KafkaAccess
+from contracts.kafka_credentials import KafkaCredentials
 from contracts.queries import COMMITS, TRANSACTIONS, Query
 from stack.deploy.cluster import FOREVER, REGISTRY_EVENTS, admin
 from stack.errors import StackError
@@ -101,7 +101,7 @@ def describe(rule: AclBinding) -> str:
 
 def deploy(
     bootstrap: str,
-    superuser: KafkaAccess,
+    superuser: KafkaCredentials,
     feeds: Iterable[Feed],
     queries: Iterable[Query],
     env: Mapping[str, str],

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from contracts.kafka_access import PLAIN, KafkaAccess
+from contracts.kafka_credentials import PLAIN, KafkaCredentials
 from stack.instance import COPIES
 
 # The registry would create these with Kafka's default retention and forget every schema after a week.
@@ -12,13 +12,13 @@ FOREVER = ("kafkasql-journal", "kafkasql-snapshots")
 REGISTRY_EVENTS = "registry-events"  # the registry writes its changes here, and fails where it can't; nothing reads it
 
 
-def admin(bootstrap: str, access: KafkaAccess = PLAIN) -> AdminClient:
-    return AdminClient(access.client_options(bootstrap) | {"log_level": 0, "socket.timeout.ms": 10_000})
+def admin(bootstrap: str, credentials: KafkaCredentials = PLAIN) -> AdminClient:
+    return AdminClient(credentials.client_options(bootstrap) | {"log_level": 0, "socket.timeout.ms": 10_000})
 
 
-def replication(bootstrap: str, access: KafkaAccess) -> int:
+def replication(bootstrap: str, credentials: KafkaCredentials) -> int:
     """How many brokers of a cluster keep each record unless an option says: three, or all where there are fewer."""
-    return min(COPIES, len(admin(bootstrap, access).list_topics(timeout=10).brokers))
+    return min(COPIES, len(admin(bootstrap, credentials).list_topics(timeout=10).brokers))
 
 
 def in_sync(replication: int) -> int:

@@ -11,17 +11,17 @@ from collections.abc import Iterator
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from contracts.kafka_access import KafkaAccess
+from contracts.kafka_credentials import KafkaCredentials
 from stack.errors import StackError
 
 COMMITS = "__consumer_offsets"
 WAIT = 30.0
 
 
-def last_commits(bootstrap: str, access: KafkaAccess, topic: str) -> dict[str, dt.datetime]:
+def last_commits(bootstrap: str, credentials: KafkaCredentials, topic: str) -> dict[str, dt.datetime]:
     """When each group last committed an offset of a topic that Kafka still keeps. Raises StackError if that is hidden."""
     found: dict[tuple[str, int], dt.datetime] = {}
-    for message in _everything(bootstrap, access):
+    for message in _everything(bootstrap, credentials):
         commit = _commit(message.key())
         if not commit or commit[1] != topic:
             continue
@@ -33,7 +33,7 @@ def last_commits(bootstrap: str, access: KafkaAccess, topic: str) -> dict[str, d
     return {group: max(at for (name, _), at in found.items() if name == group) for group, _ in found}
 
 
-def _everything(bootstrap: str, access: KafkaAccess) -> Iterator[Message]:
+def _everything(bootstrap: str, credentials: KafkaCredentials) -> Iterator[Message]:
     """All records that the topic of commits has now. It does not exist before the first commit; then there are none."""
     options = {
         "group.id": "sundial-readers",
@@ -41,7 +41,7 @@ def _everything(bootstrap: str, access: KafkaAccess) -> Iterator[Message]:
         "enable.partition.eof": True,
         "fetch.queue.backoff.ms": 5,
     }
-    consumer = Consumer(access.client_options(bootstrap) | options)
+    consumer = Consumer(credentials.client_options(bootstrap) | options)
     try:
         there = consumer.list_topics(COMMITS, timeout=WAIT).topics[COMMITS]
         _refuse_hidden(there.error)

@@ -10,7 +10,7 @@ from confluent_kafka import OFFSET_INVALID, ConsumerGroupTopicPartitions, KafkaE
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 from contracts.declared_topics import queries_reading
-from contracts.kafka_access import KafkaAccess
+from contracts.kafka_credentials import KafkaCredentials
 from stack.deploy.cluster import admin
 from stack.deploy.commit_times import last_commits
 from stack.errors import StackError
@@ -20,14 +20,14 @@ LEADERLESS = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILAB
 UNSEEN = "readers without a group (Spark's streams, `kcat`, assigned partitions) commit nothing, so Kafka does not know them"
 
 
-def report(bootstrap: str, access: KafkaAccess, topic: str) -> dict:
+def report(bootstrap: str, credentials: KafkaCredentials, topic: str) -> dict:
     """As JSON. `unread_since`: the last commit of any group, if none has members; null: one has, or no commit is known."""
-    client = admin(bootstrap, access)
+    client = admin(bootstrap, credentials)
     known = client.list_topics(timeout=WAIT).topics
     if topic not in known:
         raise StackError(f"no topic {topic} at {bootstrap}", remedy="`sundial topics` names the declared ones")
     ends = _ends(client, [TopicPartition(topic, number) for number in known[topic].partitions])
-    groups = list(_groups(client, topic, ends, last_commits(bootstrap, access, topic)))
+    groups = list(_groups(client, topic, ends, last_commits(bootstrap, credentials, topic)))
     attached = any(group["members"] for group in groups)
     last = max((group["last_commit"] for group in groups if group["last_commit"]), default=None)
     return {

@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 )
 
 from contracts.declarations import Topic
-from contracts.kafka_access import PLAIN, KafkaAccess
+from contracts.kafka_credentials import PLAIN, KafkaCredentials
 from stack.deploy import answers
 from stack.deploy.cluster import admin, in_sync
 from stack.errors import StackError
@@ -56,7 +56,7 @@ def deploy(
     bootstrap: str,
     topics: Iterable[Topic],
     replication: int = 1,
-    access: KafkaAccess = PLAIN,
+    credentials: KafkaCredentials = PLAIN,
     more: Iterable[NewTopic] = (),
 ) -> list[str]:
     """Create missing topics, add partitions and change settings where declarations changed; says what it did.
@@ -64,7 +64,7 @@ def deploy(
     `more` are topics beside those declared. Raises StackError if the brokers do not answer.
     """
     with answers.from_kafka(bootstrap):
-        return _deploy(admin(bootstrap, access), topics, replication, more)
+        return _deploy(admin(bootstrap, credentials), topics, replication, more)
 
 
 def _deploy(client: AdminClient, topics: Iterable[Topic], replication: int, more: Iterable[NewTopic]) -> list[str]:

@@ -6,7 +6,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from contracts.declarations import Topic
-from contracts.kafka_access import PLAIN
+from contracts.kafka_credentials import PLAIN
 from stack.deploy import topics
 from stack.deploy.cluster import admin, replication
 from tests.support.waiting import until

@@ -11,7 +11,7 @@ from unittest.mock import MagicMock
 import pytest
 from pyspark.sql import Row
 
-from contracts.kafka_access import PLAIN
+from contracts.kafka_credentials import PLAIN
 from contracts.queries import COMMITS, Query
 from jobs.backends.settings import Platform
 from jobs.errors import JobError

@@ -16,7 +16,7 @@ import httpx
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from contracts.kafka_access import KafkaAccess
+from contracts.kafka_credentials import KafkaCredentials
 from stack.install import java
 from stack.instance import HOST, JARS, free_ports
 from tests.docker.compose import ROOT, SERVICES, filled, secrets, stages
@@ -44,11 +44,11 @@ class Cluster:
         addresses = {"SUNDIAL_KAFKA": self.kafka, "SUNDIAL_REGISTRY": self.registry, "SUNDIAL_JARS": str(JARS / "spark")}
         return base() | addresses | places | own
 
-    def access(self, user: str) -> KafkaAccess:
-        return KafkaAccess.from_environment(self.environment(user))
+    def credentials(self, user: str) -> KafkaCredentials:
+        return KafkaCredentials.from_environment(self.environment(user))
 
     def client(self, user: str) -> dict[str, str]:
-        return self.access(user).client_options(self.kafka) | {"log_level": 0}
+        return self.credentials(user).client_options(self.kafka) | {"log_level": 0}
 
 
 def base() -> dict[str, str]:

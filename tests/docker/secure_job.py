@@ -9,7 +9,7 @@ import sys
 import urllib.request
 
 from contracts.feeds import load_feed
-from contracts.kafka_access import KafkaAccess
+from contracts.kafka_credentials import KafkaCredentials
 from jobs.backends import kafka, spark
 from jobs.backends.settings import Platform
 
@@ -24,7 +24,7 @@ def as_user(user: str) -> Platform:
         platform.lake,
         platform.streams,
         platform.jars,
-        KafkaAccess.from_environment({**os.environ, **own}),
+        KafkaCredentials.from_environment({**os.environ, **own}),
     )
 
 

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollectio
 from confluent_kafka.admin import AclOperation, AdminClient
 
 from contracts.feeds import load_feed, load_feeds
-from contracts.kafka_access import PLAIN, KafkaAccess
+from contracts.kafka_credentials import PLAIN, KafkaCredentials
 from contracts.queries import load_queries
 from serving.decoder import Decoder
 from serving.events import Events
@@ -75,7 +75,7 @@ def _names(operations: list[AclOperation]) -> str:
 
 
 def test_who_does_not_say_who_he_is_is_refused(cluster):
-    plain, tls = PLAIN.client_options(cluster.kafka), KafkaAccess(ca=cluster.ca).client_options(cluster.kafka)
+    plain, tls = PLAIN.client_options(cluster.kafka), KafkaCredentials(ca=cluster.ca).client_options(cluster.kafka)
     assert [told for told, _ in let_in(plain, tls)] == [False, False]
 
 
@@ -98,7 +98,7 @@ def test_a_broker_that_another_authority_vouches_for_is_not_believed(cluster, tm
 def test_brokers_let_in_among_themselves_who_has_a_brokers_certificate_by_the_same_authority(cluster, tmp_path):
     secrets(tmp_path)
     own, foreign = (folder / ".secrets/kafka-1/broker.pem" for folder in (cluster.folder, tmp_path))
-    options = KafkaAccess(ca=cluster.ca).client_options(f"{HOST}:{cluster.broker_port}")
+    options = KafkaCredentials(ca=cluster.ca).client_options(f"{HOST}:{cluster.broker_port}")
     known, without, unknown = let_in(options | certificate(own), options, options | certificate(foreign))
     assert known == (True, set())
     assert not without[0]
@@ -145,7 +145,7 @@ def test_nobody_but_the_superuser_changes_anything(cluster):
 
 def test_deploying_again_changes_passwords_only_and_takes_back_what_no_one_wants(cluster):
     def deploy(feeds) -> list[str]:
-        return acls.deploy(cluster.kafka, cluster.access("admin"), feeds, QUERIES, cluster.secrets)
+        return acls.deploy(cluster.kafka, cluster.credentials("admin"), feeds, QUERIES, cluster.secrets)
 
     feeds, rule = load_feeds(), "User:serving  READ  TOPIC  road-traffic.scored"
     assert deploy(feeds.values()) == [f"password set: {user}" for user in acls.USERS]

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, Producer
 
 from contracts.declarations import Topic
 from contracts.declared_topics import query_topics
-from contracts.kafka_access import PLAIN
+from contracts.kafka_credentials import PLAIN
 from contracts.queries import load_application
 from stack.deploy import consumer_groups, topics
 from stack.deploy.cluster import admin

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contracts.kafka_access import AccessError, KafkaAccess
+from contracts.kafka_credentials import CredentialsError, KafkaCredentials
 
 SECRET = 'p"a\\ss word'
 
@@ -14,23 +14,23 @@ def ca(tmp_path):
     return str(file)
 
 
-def access(user="", password="", ca=""):
+def credentials(user="", password="", ca=""):
     given = {"SUNDIAL_KAFKA_USER": user, "SUNDIAL_KAFKA_PASSWORD": password, "SUNDIAL_KAFKA_CA": ca}
-    return KafkaAccess.from_environment({name: value for name, value in given.items() if value})
+    return KafkaCredentials.from_environment({name: value for name, value in given.items() if value})
 
 
 def test_without_variables_a_client_gets_the_addresses_alone():
-    assert access().client_options("a:1,b:1") == {"bootstrap.servers": "a:1,b:1"}
-    assert access().spark_options("a:1,b:1") == {"kafka.bootstrap.servers": "a:1,b:1"}
+    assert credentials().client_options("a:1,b:1") == {"bootstrap.servers": "a:1,b:1"}
+    assert credentials().spark_options("a:1,b:1") == {"kafka.bootstrap.servers": "a:1,b:1"}
 
 
 def test_a_ca_alone_is_tls(ca):
-    assert access(ca=ca).client_options("a:1") == {
+    assert credentials(ca=ca).client_options("a:1") == {
         "bootstrap.servers": "a:1",
         "security.protocol": "SSL",
         "ssl.ca.location": ca,
     }
-    spark = access(ca=ca).spark_options("a:1")
+    spark = credentials(ca=ca).spark_options("a:1")
     assert spark["kafka.security.protocol"] == "SSL"
     assert spark["kafka.ssl.truststore.type"] == "PEM"
     assert spark["kafka.ssl.truststore.certificates"].startswith("-----BEGIN CERTIFICATE-----")
@@ -38,10 +38,10 @@ def test_a_ca_alone_is_tls(ca):
 
 
 def test_all_three_are_scram_within_tls(ca):
-    client = access("streams", SECRET, ca).client_options("a:1")
+    client = credentials("streams", SECRET, ca).client_options("a:1")
     assert client["security.protocol"] == "SASL_SSL"
     assert (client["sasl.mechanism"], client["sasl.username"], client["sasl.password"]) == ("SCRAM-SHA-512", "streams", SECRET)
-    spark = access("streams", SECRET, ca).spark_options("a:1")
+    spark = credentials("streams", SECRET, ca).spark_options("a:1")
     assert spark["kafka.security.protocol"] == "SASL_SSL"
     assert spark["kafka.sasl.jaas.config"] == (
         'org.apache.kafka.common.security.scram.ScramLoginModule required username="streams" password="p\\"a\\\\ss word";'
@@ -59,21 +59,21 @@ def test_all_three_are_scram_within_tls(ca):
     ],
 )
 def test_a_part_of_them_is_an_error_that_names_what_is_missing(given, missing):
-    with pytest.raises(AccessError, match=missing) as refused:
-        access(**given)
+    with pytest.raises(CredentialsError, match=missing) as refused:
+        credentials(**given)
     assert SECRET not in str(refused.value)
 
 
 def test_what_cannot_be_right_is_told_at_once(ca, tmp_path):
-    with pytest.raises(AccessError, match="SUNDIAL_KAFKA_PASSWORD has characters that can't be printed") as refused:
-        access("streams", f"{SECRET}\n", ca)
+    with pytest.raises(CredentialsError, match="SUNDIAL_KAFKA_PASSWORD has characters that can't be printed") as refused:
+        credentials("streams", f"{SECRET}\n", ca)
     assert SECRET not in str(refused.value)
-    with pytest.raises(AccessError, match="SUNDIAL_KAFKA_CA names /nowhere, which can't be read: No such file"):
-        access(ca="/nowhere")
+    with pytest.raises(CredentialsError, match="SUNDIAL_KAFKA_CA names /nowhere, which can't be read: No such file"):
+        credentials(ca="/nowhere")
     (tmp_path / "key.pem").write_text("-----BEGIN PRIVATE KEY-----\n")
-    with pytest.raises(AccessError, match=r"SUNDIAL_KAFKA_CA names .*, which holds no certificate in PEM"):
-        access(ca=str(tmp_path / "key.pem"))
+    with pytest.raises(CredentialsError, match=r"SUNDIAL_KAFKA_CA names .*, which holds no certificate in PEM"):
+        credentials(ca=str(tmp_path / "key.pem"))
 
 
 def test_the_password_is_not_shown(ca):
-    assert "ss word" not in repr(access("streams", SECRET, ca))
+    assert "ss word" not in repr(credentials("streams", SECRET, ca))

@@ -15,12 +15,12 @@ MECHANISM = "SCRAM-SHA-512"
 LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
-class AccessError(ValueError):
+class CredentialsError(ValueError):
     """The variables contradict each other or name what is not there; the message says which and never shows a password."""
 
 
 @dataclass(frozen=True)
-class KafkaAccess:
+class KafkaCredentials:
     """What a client adds to the brokers' addresses; by default nothing."""
 
     user: str = ""
@@ -28,17 +28,17 @@ class KafkaAccess:
     ca: str = ""  # path of a PEM file with the certificates to trust
 
     @classmethod
-    def from_environment(cls, env: Mapping[str, str] = os.environ) -> "KafkaAccess":
-        """Raises AccessError naming the variable at fault."""
+    def from_environment(cls, env: Mapping[str, str] = os.environ) -> "KafkaCredentials":
+        """Raises CredentialsError naming the variable at fault."""
         user, password, ca = (env.get(name, "") for name in VARIABLES)
         missing = [name for name in VARIABLES if not env.get(name)]
         if (user or password) and missing:
-            raise AccessError(f"{', '.join(missing)} not set: set all of {', '.join(VARIABLES)}, or {CA} alone, or none")
+            raise CredentialsError(f"{', '.join(missing)} not set: set all of {', '.join(VARIABLES)}, or {CA} alone, or none")
         for name, value in ((USER, user), (PASSWORD, password)):
             if not value.isprintable():
-                raise AccessError(f"{name} has characters that can't be printed; a line break at its end, perhaps")
+                raise CredentialsError(f"{name} has characters that can't be printed; a line break at its end, perhaps")
         if ca and "-----BEGIN CERTIFICATE-----" not in _text(ca):
-            raise AccessError(f"{CA} names {ca}, which holds no certificate in PEM")
+            raise CredentialsError(f"{CA} names {ca}, which holds no certificate in PEM")
         return cls(user, password, ca)
 
     def client_options(self, bootstrap: str) -> dict[str, str]:
@@ -71,7 +71,7 @@ class KafkaAccess:
         return "SASL_SSL" if self.user else "SSL"
 
 
-PLAIN = KafkaAccess()
+PLAIN = KafkaCredentials()
 
 
 def _text(ca: str) -> str:
@@ -79,7 +79,7 @@ def _text(ca: str) -> str:
         return Path(ca).read_text()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not text"
-        raise AccessError(f"{CA} names {ca}, which can't be read: {reason}") from error
+        raise CredentialsError(f"{CA} names {ca}, which can't be read: {reason}") from error
 
 
 def _quoted(value: str) -> str:
