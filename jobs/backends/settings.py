@@ -155,7 +155,7 @@ def positive(text: str) -> int:
 
 
 def run(job) -> NoReturn:
-    """Runs a job's `main(platform)`. A JobError, DeclarationError or CredentialsError ends it with exit code 1 and the message."""
+    """Runs a job's `main(platform)`. A JobError, DeclarationError or CredentialsError ends it with exit code 1 and its text."""
     task_life.watch(_end_at_once)
     try:
         job(Platform.from_environment())
