@@ -27,7 +27,8 @@ Persistence = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3} of [1-9][0-9]{0,3}
 
 
 class IncidentRule(Declared):
-    """Every condition that is on (not null) must hold. The expected value is the detector's."""
+    """Every condition that is on (not null) must hold for a deviation. A silence needs `silence` alone. The expected value is the
+    detector's."""
 
     score: Annotated[float, Field(ge=0)] | None = THRESHOLD  # of the first reading, at least
     percent: Annotated[float, Field(ge=0)] | None = None  # abs(100 * Value / expected - 100) > percent
