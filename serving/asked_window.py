@@ -15,21 +15,30 @@ LONGEST = dt.timedelta(days=45)  # five weeks, and what lies ahead or is dragged
 LONG = dt.timedelta(hours=6)
 
 Instant = Annotated[AwareDatetime, Field(ge=series.FIRST, le=series.LAST)]
+Minutes = Annotated[int, Query(ge=1, le=50_400, description="Length of the window that ends now, at most five weeks, minutes.")]
+MinutesIfAny = Annotated[
+    int | None, Query(ge=1, le=50_400, description="Length of a window that ends now, at most five weeks, minutes.")
+]
+First = Annotated[
+    Instant | None,
+    Query(alias="from", description="Start of another window, 1900 to 2199, with its offset; `minutes` then says nothing."),
+]
+Last = Annotated[Instant | None, Query(alias="to", description="Its end.")]
 
 
-async def _asked(
-    minutes: Annotated[
-        int, Query(ge=1, le=50_400, description="Length of the window that ends now, at most five weeks, minutes.")
-    ] = 60,
-    first: Annotated[
-        Instant | None,
-        Query(alias="from", description="Start of another window, 1900 to 2199, with its offset; `minutes` then says nothing."),
-    ] = None,
-    last: Annotated[Instant | None, Query(alias="to", description="Its end.")] = None,
-) -> series.Window | int:
+async def _asked(minutes: Minutes = 60, first: First = None, last: Last = None) -> series.Window | int:
     """A fixed window, or the length in minutes of the one that ends now."""
+    return _fixed(first, last) or minutes
+
+
+async def _asked_if_any(minutes: MinutesIfAny = None, first: First = None, last: Last = None) -> series.Window | int | None:
+    """The same, or None where no window is asked for."""
+    return _fixed(first, last) or minutes
+
+
+def _fixed(first: dt.datetime | None, last: dt.datetime | None) -> series.Window | None:
     if first is None and last is None:
-        return minutes
+        return None
     if first is None or last is None or not dt.timedelta(0) < last - first <= LONGEST:
         detail = f"from is {first and first.isoformat()}, to is {last and last.isoformat()}."
         remedy = f"Give both, from before to, and at most {LONGEST.days} days between them."
@@ -39,6 +48,7 @@ async def _asked(
 
 
 AskedWindow = Annotated[series.Window | int, Depends(_asked)]
+AskedWindowIfAny = Annotated[series.Window | int | None, Depends(_asked_if_any)]
 
 
 def is_long(asked: series.Window | int) -> bool:

@@ -2,7 +2,7 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 
@@ -73,15 +73,23 @@ class Incidents:
         return {each.service for each in self.open(feed) if each.kind != "group"}
 
     def of(self, feed: str, service: str | None = None, only_open: bool = False, group: str | None = None) -> list[Incident]:
-        """Those that began last first: of the service, of the group, or else those that are no members of a group."""
+        """See `chosen`."""
+        return chosen(self.all(feed), service, only_open, group)
+
+    def all(self, feed: str) -> list[Incident]:
+        """In no order."""
         with self._lock:
-            known = list(self._feeds.get(feed, {}).values())
-        wanted = [each for each in known if not (only_open and each.state == "closed")]
-        if service is not None:
-            wanted = [each for each in wanted if each.service == service]
-        if group is not None or service is None:
-            wanted = [each for each in wanted if each.group == group]
-        return sorted(wanted, key=lambda each: (-each.start, each.service, each.id))
+            return list(self._feeds.get(feed, {}).values())
+
+
+def chosen(known: Iterable[Incident], service: str | None, only_open: bool, group: str | None) -> list[Incident]:
+    """Those that began last first: of the service, of the group, or else those that are no members of a group."""
+    wanted = [each for each in known if not (only_open and each.state == "closed")]
+    if service is not None:
+        wanted = [each for each in wanted if each.service == service]
+    if group is not None or service is None:
+        wanted = [each for each in wanted if each.group == group]
+    return sorted(wanted, key=lambda each: (-each.start, each.service, each.id))
 
 
 def _keeps_longer(incident: Incident) -> tuple[bool, bool, int, str]:

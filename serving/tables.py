@@ -56,14 +56,15 @@ class Tables:
         self._held: dict[tuple[str, str], tuple[Version, object]] = {}
 
     def unreadable(self, feeds: Iterable[Feed]) -> dict[str, str]:
-        """By the name of the feed, why its tables of baselines, gate results or people's statements can't be read; of the others
-        nothing."""
+        """By the name of the feed, why its tables of baselines, gate results, incidents or people's statements can't be read; of
+        the others nothing."""
         found = {}
         for feed in feeds:
             try:
                 self.promotions(feed, 1)
                 self.awaits_approval(feed)
                 self._statements(feed)
+                self.open(f"incidents/{feed.table}")
             except Exception as error:  # of many kinds, by the kind of lake
                 found[feed.name] = str(error) or type(error).__name__
         return found

@@ -92,10 +92,18 @@ class Client:
         return self._rows(AnomalyInfo, f"{_feed(feed)}/anomalies", limit, page=500, service=service)
 
     def incidents(
-        self, feed: str, service: str | None = None, only_open: bool = False, group: str | None = None, limit: int | None = None
+        self,
+        feed: str,
+        service: str | None = None,
+        only_open: bool = False,
+        group: str | None = None,
+        limit: int | None = None,
+        start: dt.datetime | None = None,
+        end: dt.datetime | None = None,
     ) -> Rows[IncidentInfo]:
-        """The latest incidents, newest first. Members of groups are left out unless `service` or `group` asks for them."""
-        query = {"service": service, "open": "true" if only_open else None, "group": group}
+        """The incidents that last between start and end, at most 45 days; without them the latest. Newest first. Members of
+        groups are left out unless `service` or `group` asks for them."""
+        query = {"service": service, "open": "true" if only_open else None, "group": group} | _span(start, end)
         return self._rows(IncidentInfo, f"{_feed(feed)}/incidents", limit, page=500, **query)
 
     def baseline(self, feed: str) -> Baseline:
@@ -173,4 +181,8 @@ def _service(feed: str, service: str) -> str:
 def _window(minutes: int, start: dt.datetime | None, end: dt.datetime | None) -> dict[str, Any]:
     if start is None and end is None:
         return {"minutes": minutes}
+    return _span(start, end)
+
+
+def _span(start: dt.datetime | None, end: dt.datetime | None) -> dict[str, Any]:
     return {"from": start and start.isoformat(), "to": end and end.isoformat()}

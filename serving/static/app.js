@@ -150,7 +150,7 @@ async function loadFlagged() {
 }
 
 async function loadOwn() {
-  const query = new URLSearchParams({ service: chosen.service ?? "", limit: String(SHOWN_INCIDENTS) });
+  const query = new URLSearchParams({ service: chosen.service ?? "", limit: String(SHOWN_INCIDENTS), ...(chosen.span ?? { minutes: String(chosen.minutes) }) });
   now.own = chosen.service === null ? [] : await get(path(`/incidents?${query}`), loading.signal);
   chart.mark(now.own);
 }

@@ -1,6 +1,7 @@
 """The chart of one service in a real browser, without Kafka: the incidents in it, and what it says at the pointer."""
 
 import datetime as dt
+from dataclasses import replace
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -9,7 +10,9 @@ from playwright.sync_api import Page, expect
 
 from tests.serving import world
 from tests.serving.conftest import CHROMIUM
-from tests.serving.static.conftest import HOUR, MINUTE, NOON, drawn, place
+from tests.serving.static.conftest import HOUR, MINUTE, NOON, drawn, ms, place
+from tests.serving.test_incidents import of
+from tests.serving.test_past_incidents import night
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
@@ -55,6 +58,14 @@ def test_incidents_are_shaded_from_start_to_end_with_their_peak_and_named_at_the
     expect(page.locator("#at-incident")).to_contain_text("Incident: Too low, for")
     page.mouse.move(*place(page, NOON + 40 * MINUTE))
     expect(page.locator("#at-incident")).to_be_hidden()
+
+
+def test_an_incident_that_only_the_table_has_is_shaded_as_well(page, past, lake, feed):
+    night(lake, feed, replace(of("a", ms(NOON + 20 * MINUTE), "closed"), end=ms(NOON + 30 * MINUTE)))
+    page.goto(f"{past.url}&service=a&{HOUR}")
+    drawn(page)
+    until("it is shaded", lambda: shaded(page, 25))
+    assert [minute for minute in range(1, 60, 2) if shaded(page, minute)] == [21, 23, 25, 27, 29]
 
 
 def test_an_incident_comes_into_sight_from_the_chart_and_from_its_row(page, past):
