@@ -35,9 +35,10 @@ def plot(page: Page) -> float:
 
 
 def test_wheel_pointer_and_keys_move_and_zoom_down_to_ten_seconds(page, past):
-    page.set_viewport_size({"width": 1000, "height": 500})
+    page.set_viewport_size({"width": 1000, "height": 620})
     page.goto(f"{past.url}&service=a&{HOUR}")
     drawn(page)
+    expect(page.locator("#problem")).to_contain_text("does not answer", timeout=30_000)  # above the chart, which it moves
     page.mouse.move(*place(page, NOON + 45 * MINUTE))
     page.keyboard.down("Control")
     start, length = moves(page, "the wheel with Ctrl", lambda: page.mouse.wheel(0, -350))
@@ -55,15 +56,18 @@ def test_wheel_pointer_and_keys_move_and_zoom_down_to_ten_seconds(page, past):
         page.mouse.move(x + by, y, steps=3)
         page.mouse.up()
 
-    axis = page.locator("#chart .u-axis").first.bounding_box()
-    x, y = place(page, NOON + 40 * MINUTE)
-    assert axis is not None
-    assert moves(page, "the axis", lambda: drag(x, axis["y"] + 10, -200)) == (
+    def middle(of: str) -> tuple[float, float]:
+        """Where it is now: a message above the chart moves it."""
+        box = page.locator(of).first.bounding_box()
+        assert box is not None
+        return box["x"] + box["width"] / 2, box["y"] + 10
+
+    assert moves(page, "the axis", lambda: drag(*middle("#chart .u-axis"), -200)) == (
         pytest.approx(start, abs=0.1),
         pytest.approx(length),
     )
     page.keyboard.down("Shift")
-    assert moves(page, "Shift", lambda: drag(x, y, 200)) == (
+    assert moves(page, "Shift", lambda: drag(*middle("#chart .u-over"), 200)) == (
         pytest.approx(start - 200 * length / plot(page), abs=0.1),
         pytest.approx(length),
     )
