@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import holidays
@@ -50,8 +50,8 @@ def _headers(message: Message) -> list[tuple[str, bytes | None]]:
     return message.headers() or []  # type: ignore[return-value] # of what Sundial writes, all are bytes
 
 
-def letters(instance: Instance, topic: str, sent: Sent) -> Letters:
-    judged = Letters(sent, topic)
+def letters(instance: Instance, topic: str, sent: Sent, known: Mapping[int, int] | None = None) -> Letters:
+    judged = Letters(sent, topic, known=known)
     for batch in read.messages(instance.kafka, f"{topic}.dead-letter"):
         for message in batch:
             judged.judge(message.key(), message.value(), dict(_headers(message)))
@@ -59,14 +59,24 @@ def letters(instance: Instance, topic: str, sent: Sent) -> Letters:
     return judged
 
 
-def feed(instance: Instance, declared: Feed, ledger: Sent, primed: Primed | None, tolerance: float) -> Verdict:
-    """primed: None for a feed without history, whose archive has not run either."""
+def feed(
+    instance: Instance,
+    declared: Feed,
+    ledger: Sent,
+    primed: Primed | None,
+    tolerance: float,
+    registered: Mapping[int, float] | None = None,
+) -> Verdict:
+    """primed: None for a feed without history, whose archive has not run either. tolerance: seconds until a stream must go by a
+    new baseline or schema. registered: by id, when a schema of the topic was registered in the run, in seconds since the epoch.
+    """
     sent, findings = source(instance, declared.topic, ledger)
     verdict = Verdict(declared.topic, findings, _classes(sent))
     services = {name: number for number, name in enumerate(sent.names)}
     table = instance.lake / "baseline" / declared.table
     scored = _scored(instance, declared, sent, services, table, tolerance)
-    dead = letters(instance, declared.topic, sent)
+    known = {schema_id: int(1000 * (at + tolerance)) for schema_id, at in (registered or {}).items()}
+    dead = letters(instance, declared.topic, sent, known)
     _add(findings, scored.findings, dead.findings)
     verdict.figures |= {
         "records": len(sent),
@@ -74,6 +84,7 @@ def feed(instance: Instance, declared: Feed, ledger: Sent, primed: Primed | None
         "scored_rows": scored.rows,
         "letters": dead.letters,
         "letters_again": dead.again,
+        "letters_early": dead.early,
         "not_committed": len(ledger) - len(sent),
     }
     if primed:

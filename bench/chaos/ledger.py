@@ -1,6 +1,7 @@
 """What was sent to a topic, in columns: some fifty bytes for a record, so that millions of them fit into memory."""
 
 import hashlib
+import time
 from array import array
 from dataclasses import dataclass, field
 
@@ -17,6 +18,7 @@ _TYPES = {
     "service": "i",  # index in `names`; -1 where a letter is due
     "at": "q",  # of a reading, epoch milliseconds
     "value": "q",
+    "sent": "q",  # epoch milliseconds
     "digest": "Q",
     "partition": "h",  # -1: not acknowledged
     "offset": "q",
@@ -111,7 +113,8 @@ class Ledger:
         """Its row's number, for `acknowledged`."""
         number, (service, at, value) = len(self), draft.reading or ("", 0, 0)
         index = self._services.setdefault(service, len(self._services)) if draft.reading else -1
-        row = (_NUMBERS[draft.kind], index, at, value, digest(draft.key, draft.value), -1, -1, transactional)
+        now = int(time.time() * 1000)
+        row = (_NUMBERS[draft.kind], index, at, value, now, digest(draft.key, draft.value), -1, -1, transactional)
         for column, cell in zip(self._columns.values(), row, strict=True):
             column.append(cell)
         if too_large := cut(draft.key, draft.value):

@@ -9,18 +9,23 @@ import numpy as np
 from bench.chaos.ledger import KINDS, REASONS, Places, Sent, digest
 from bench.chaos.verify import Findings
 
+UNKNOWN = re.compile("unknown schema id ([0-9]+)")
 FIRST_BYTES = 1_000  # of key and value, in a letter that has not the whole record
 
 
 class Letters:
     """Judges letters one by one; `missing` at the end. topic: that the records were sent to.
 
-    reasons: by class of record, the regular expression of the reason; None for what must not be a letter.
+    reasons: by class of record, the regular expression of the reason; None for what must not be a letter. known: by schema id
+    that was registered in the run, the epoch milliseconds until which a stream may be without it. Until then it may refuse a
+    record with that id, and judge it once more later (docs/scoring.md): such letters are `early`.
     """
 
-    def __init__(self, sent: Sent, topic: str, reasons: Mapping[str, str | None] = REASONS):
-        self.findings, self.letters, self.again = Findings(), 0, 0
-        self._sent, self._topic, self._reasons = sent, topic, reasons
+    def __init__(
+        self, sent: Sent, topic: str, reasons: Mapping[str, str | None] = REASONS, known: Mapping[int, int] | None = None
+    ):
+        self.findings, self.letters, self.again, self.early = Findings(), 0, 0, 0
+        self._sent, self._topic, self._reasons, self._known = sent, topic, reasons, known or {}
         self._due = np.array([reasons[kind] is not None for kind in KINDS])[sent.kind]
         self._seen = np.zeros(len(sent), bool)
         self._places = Places(sent)
@@ -35,6 +40,11 @@ class Letters:
         if row < 0 or text["topic"] != self._topic or key != "{topic}-{partition}-{offset}".format(**text).encode():
             return self.findings.add("letter_of_nothing", f"{words} is of no record that was sent")
         kind = KINDS[self._sent.kind[row]]
+        if not self._original(row, value, headers):
+            self.findings.add("wrong_original", f"{words} of class {kind} has not the bytes of its record")
+        if self._is_early(row, text["reason"]):
+            self.early += 1
+            return None
         self.again += bool(self._seen[row])
         self._seen[row] = True
         reason = self._reasons[kind]
@@ -42,8 +52,6 @@ class Letters:
             self.findings.add("letter_of_good", f"{words} is of a record of class {kind}")
         elif not _matches(reason, text["reason"]):
             self.findings.add("wrong_reason", f"{words} is of a record of class {kind}, whose reason is {reason!r}")
-        if not self._original(row, value, headers):
-            self.findings.add("wrong_original", f"{words} of class {kind} has not the bytes of its record")
         return None
 
     def missing(self) -> None:
@@ -54,6 +62,10 @@ class Letters:
             return f"record {where} of class {KINDS[self._sent.kind[row]]} is not among the letters"
 
         self.findings.where("missing_letter", self._due & ~self._seen & (self._sent.partition >= 0), words)
+
+    def _is_early(self, row: int, reason: str) -> bool:
+        unknown = UNKNOWN.match(reason)
+        return unknown is not None and int(self._sent.sent[row]) <= self._known.get(int(unknown[1]), -1)
 
     def _original(self, row: int, value: bytes | None, headers: Mapping[str, bytes | None]) -> bool:
         if not (cut := self._sent.cuts.get(row)):

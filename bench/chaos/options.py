@@ -16,7 +16,7 @@ def parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=secrets.randbelow(10**9), help="of producers, faults and people (default: a fresh one)")
     add("--minutes", type=float, default=30, help="length of the run, without its start and its judgement (default 30)")
     add("--rate", type=int, default=2000, help="records a second, of all topics together (default 2000)")
-    add("--tolerance", type=float, default=120, help="seconds until a stream must go by a new baseline (default 120)")
+    add("--tolerance", type=float, default=120, help="seconds until a stream must go by a new baseline or schema (default 120)")
     add("--patience", type=float, default=600, help="seconds until a stream must be back (default 600)")
     add("--streams", default=STREAMS, help=f"of service-use.score and {OTHERS}: those that run (default {STREAMS})")
     add("--faketime", type=_library, default=place.faketime(), metavar="FILE", help="libfaketimeMT.so.1, if not installed")

@@ -35,7 +35,8 @@ TRIES = 5  # of what a fault may have interrupted
 
 @dataclass
 class People:
-    """asked: messages because of which the run did what docs/when-it-needs-you.md says."""
+    """asked: messages because of which the run did what docs/when-it-needs-you.md says. registered: by id,
+    when a schema of the feed's topic was registered, in seconds since the epoch."""
 
     ground: Ground
     feed: Feed
@@ -45,6 +46,7 @@ class People:
     page: Page
     chance: random.Random
     asked: list[str] = field(default_factory=list)
+    registered: dict[int, float] = field(default_factory=dict)
 
     def act(self, event: Event) -> str:
         """Do it; what came of it, in words. Raises StackError where it failed for a reason that the page does not name."""
@@ -119,6 +121,7 @@ class People:
         number = 1 + len(there["fields"])
         there["fields"].append({"name": f"More{number}", "type": "long", "default": 0})
         found = schemas.register_one(client, subject, json.dumps(there), avro.contract(self.feed.record).compatibility)
+        self.registered[found] = time.time()
         self.readings.ids[found] = self.readings.ids[newest] + zigzag(number)
         return f"schema {found} of {subject}"
 

@@ -82,7 +82,8 @@ class Run:
             self._last(f"{stream.of} has done all", partial(self._done, stream, ended))
         self._last("a last night", self.people.night)
         say("judging")
-        verdicts = [judged.feed(self.instance, self.feed, main.ledger.sent(), primed, self.options.tolerance)]
+        given = main.ledger.sent(), primed, self.options.tolerance, self.people.registered
+        verdicts = [judged.feed(self.instance, self.feed, *given)]
         verdicts += [
             judged.events(self.instance, topic, load.ledger.sent(), self._applications())
             for topic, load in self.loads.items()

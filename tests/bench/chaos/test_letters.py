@@ -1,6 +1,8 @@
 """Each kind of wrong letter is found, and right ones are not."""
 
 import hashlib
+import time
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -14,11 +16,11 @@ MAGIC = b"first byte is not the Confluent magic byte 0"
 BIG = b"\1" * 1_000_001
 
 
-def letters(*drafts: Draft) -> Letters:
+def letters(*drafts: Draft, known: Mapping[int, int] | None = None) -> Letters:
     ledger = Ledger()
     for offset, draft in enumerate(drafts):
         ledger.acknowledged(ledger.sends(draft), 0, offset)
-    return Letters(ledger.sent(), "calls")
+    return Letters(ledger.sent(), "calls", known=known)
 
 
 JUNK = Draft(b"checkout", b"junk", "junk")
@@ -62,6 +64,19 @@ def test_a_lost_letter_is_found():
 
 def test_a_letter_of_a_good_record_is_found():
     assert judged(letters(Draft(b"checkout", b"junk", "good", ("checkout", 0, 0))), letter()) == {"letter_of_good": 1}
+
+
+def test_a_record_that_came_before_its_schema_was_known_may_be_refused_and_is_judged_again():
+    good, soon = Draft(b"checkout", b"junk", "good", ("checkout", 0, 0)), int(time.time() * 1000) + 60_000
+    early = letter(reason=b"unknown schema id 7")
+    met = letters(good, known={7: soon})
+    assert judged(met, early, early) == {}
+    assert met.early == 2
+    assert judged(letters(good, known={7: soon - 120_000}), early) == {"letter_of_good": 1}, "sent later than that"
+    assert judged(letters(good, known={8: soon}), early) == {"letter_of_good": 1}
+    assert judged(letters(good, known={7: soon}), letter(reason=b"unknown schema id 7", value=b"no")) == {"wrong_original": 1}
+    assert judged(letters(JUNK, known={7: soon}), early) == {"missing_letter": 1}, "its own letter is still due"
+    assert judged(letters(JUNK, known={7: soon}), early, letter()) == {}
 
 
 def test_a_letter_of_no_record_is_found():
