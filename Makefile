@@ -18,20 +18,20 @@ run: ## start everything, load history, build the baseline, score live readings,
 	@$(SUNDIAL) run $(if $(PORT_BASE),--port-base $(PORT_BASE))
 	@$(PYTHON) -m stack.install.setup
 
-PYTEST = .venv/bin/pytest -n 2 --no-loadscope-reorder --durations=15
+PYTEST = .venv/bin/pytest --no-loadscope-reorder --durations=15
 
 check: lint ## lint, types, and the tests without a broker and without Spark jobs on tables; at most five minutes
 	@tests/chromium.sh
-	$(PYTEST) --tier check $(ARGS)
+	$(PYTEST) -n 3 --tier check $(ARGS)
 
 test: lint ## every kind of real part at least once, with a broker, a registry and Airflow of its own; at most 15 minutes
 	@tests/chromium.sh
-	$(PYTEST) --tier test $(ARGS)
+	$(PYTEST) -n 2 --tier test $(ARGS)
 
 test-all: lint ## everything, about an hour; SHARD=2/3 runs the second of three parts
 	@tests/chromium.sh
 	@tests/promtool.sh
-	SUNDIAL_TEST_PROFILE=thorough $(PYTEST) --tier all $(if $(SHARD),--shard $(SHARD)) $(ARGS)
+	SUNDIAL_TEST_PROFILE=thorough $(PYTEST) -n 2 --tier all $(if $(SHARD),--shard $(SHARD)) $(ARGS)
 
 DENO = DENO_DIR=build/deno DENO_NO_UPDATE_CHECK=1 .venv/bin/deno
 

@@ -35,7 +35,7 @@ def iso(at: int) -> str:
 
 
 def reading(at: int, value: int = 100, anomalous: bool = False, expected: float | None = 100.0) -> Reading:
-    pct = None if expected is None else 100 * value / expected
+    pct = 100 * value / expected if expected else None
     return Reading(at, value, expected, None if expected is None else 2.0, pct, anomalous, 1)
 
 
