@@ -9,6 +9,7 @@ from contracts.incidents import IncidentRule, Incidents
 
 NAME = "incidents"  # of the query, and of its application
 AHEAD = "30 seconds"  # of a reading's time before the broker's clock: one beyond would make all others late, and silent
+OF_DATES = ("special_days", "windows")  # of the settings, what concerns some dates alone
 SERVICE = "KeyOfRecord"  # the column of the service's name: no field of a contract is called so
 
 
@@ -21,6 +22,7 @@ def declared_query(feeds: Iterable[Feed]) -> dict[str, Any]:
         "application": NAME,
         "inputs": {feed.table: _input(feed) for feed in feeds},
         "transform": NAME,
+        "begins_with": "detector",
         "parameters": {"feeds": {feed.table: settings_of(feed) for feed in feeds}},
         "outputs": [_output(feed) for feed in feeds],
         "delivery": "exactly-once",  # nobody is woken twice

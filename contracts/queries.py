@@ -62,6 +62,8 @@ class Query(Declaration):
     transform: Identifier | None = None  # function of that name in jobs/transforms/queries/<transform>.py
     # Of the function, by name, any YAML value; of the SQL text, as :name, one value each.
     parameters: dict[Identifier, JsonValue] = Field(default_factory=dict)
+    # What the function gets as `known` for its first batch: the states of the last midnight in the table detector/<input>.
+    begins_with: Literal["detector"] | None = None
     outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
     mode: Literal["append", "update"] = "append"  # update: a window's row is written with each change, not once it is over
     trigger: Annotated[Duration, AfterValidator(_often_enough)] = "1 second"  # how often a batch begins

@@ -11,7 +11,6 @@ import datetime as dt
 import hashlib
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -23,16 +22,11 @@ from jobs.backends import detector_states, exclusions, history_table, settings, 
 from jobs.backends.detector_states import Midnight
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
-from jobs.transforms import excluded, incident_groups, incident_rows, incident_walk, maintenance, public_holidays
-from jobs.transforms.detector import silence
+from jobs.transforms import incident_rows, incident_walk
 from jobs.transforms.excluded import Range
 from jobs.transforms.incident_walk import Known, Settings
 
 DAYS = 56  # as much as the detector remembers of the slot of a week
-FORMULAS = (
-    *sorted(Path(silence.__file__).parent.glob("*.py")),
-    *(Path(each.__file__) for each in (excluded, incident_groups, incident_rows, incident_walk, maintenance, public_holidays)),
-)
 DAY_MS = 86_400_000
 EPOCH = dt.date(1970, 1, 1)
 
@@ -56,7 +50,7 @@ def main(platform: Platform) -> None:
     fingerprints = {date: f"{files[date]} {json.dumps([ranges[date], windows[date], special.get(str(date))])}" for date in files}
     dates = [date for date in sorted(fingerprints) if as_of - dt.timedelta(days=options.days) <= date < as_of]
     states, table = tables.detector(platform, feed), tables.incidents(platform, feed)
-    how = _how(feed)
+    how = detector_states.how(settings_of(feed))
     todo, midnight = _todo(states, dates, fingerprints, how)
     for date in todo:
         after = date + dt.timedelta(days=1)
@@ -110,14 +104,6 @@ def walked(settings: Settings, known: Known, date: dt.date, rows: pa.Table, rang
     after, events = incident_walk.followed_through(settings, known, names, readings, int(at.max()), ranges)
     services = {name: each for name, each in {**known.services, **after.services}.items() if name in after.heard}
     return replace(after, services=services), events
-
-
-def _how(feed: Feed) -> str:
-    """A digest of the declaration, without what concerns some dates alone, and the formulas; every digest of a state begins with
-    it."""
-    declared = {name: each for name, each in settings_of(feed).items() if name not in of_dates(feed)}
-    formulas = [hashlib.sha256(file.read_bytes()).hexdigest() for file in FORMULAS]
-    return hashlib.sha256(json.dumps([declared, formulas]).encode()).hexdigest()[:16]
 
 
 def _next(digest: str, fingerprint: str, how: str) -> str:

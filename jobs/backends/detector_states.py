@@ -1,14 +1,21 @@
 """detector/<feed>: what the detector knew of each service at the beginning of a local date, in the partition of that date."""
 
 import datetime as dt
+import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from contracts.incident_queries import OF_DATES
 from jobs.backends.tables import Table
+from jobs.transforms import excluded, incident_groups, incident_rows, incident_walk, maintenance, public_holidays
+from jobs.transforms.detector import silence
 from jobs.transforms.detector.incidents import Incident
 from jobs.transforms.detector.silence import Heard
 from jobs.transforms.incident_groups import Groups
@@ -27,6 +34,12 @@ SCHEMA = pa.schema(
 )
 
 
+FORMULAS = (
+    *sorted(Path(silence.__file__).parent.glob("*.py")),
+    *(Path(each.__file__) for each in (excluded, incident_groups, incident_rows, incident_walk, maintenance, public_holidays)),
+)
+
+
 @dataclass(frozen=True)
 class Midnight:
     """What is known at the beginning of a date, and a digest of all that it follows from."""
@@ -40,13 +53,26 @@ def digests(table: Table) -> dict[dt.date, str]:
     version = table.version()
     if version < 0:
         return {}
-    rows = table.dataset(version).to_table(columns=["Date", "Digest"]).group_by("Date").aggregate([("Digest", "max")])
-    return dict(zip(rows.column("Date").to_pylist(), rows.column("Digest_max").to_pylist(), strict=True))
+    found = table.dataset(version).to_table(columns=["Date", "Digest"]).group_by("Date").aggregate([("Digest", "max")])
+    return dict(zip(found.column("Date").to_pylist(), found.column("Digest_max").to_pylist(), strict=True))
+
+
+def how(settings: Mapping[str, Any]) -> str:
+    """A digest of the formulas and of a feed's settings, without what concerns some dates alone; the digest of each state begins
+    with it. settings: see `contracts.incident_queries.settings_of`."""
+    declared = {name: each for name, each in settings.items() if name not in OF_DATES}
+    formulas = [hashlib.sha256(file.read_bytes()).hexdigest() for file in FORMULAS]
+    return hashlib.sha256(json.dumps([declared, formulas]).encode()).hexdigest()[:16]
+
+
+def rows(table: Table, date: dt.date) -> pa.Table:
+    """The states of that date, as SCHEMA."""
+    return table.dataset(table.version()).to_table(filter=ds.field("Date") == date)
 
 
 def read(table: Table, date: dt.date) -> Midnight:
     """The states of that date, which must be there."""
-    found = table.dataset(table.version()).to_table(filter=ds.field("Date") == date).to_pylist()
+    found = rows(table, date).to_pylist()
     of_services = {row["ServiceName"]: row for row in found if row["ServiceName"] is not None}
     services = {
         name: Service(np.frombuffer(row["State"]), Incident(**json.loads(row["Open"])) if row["Open"] else None)
@@ -59,8 +85,13 @@ def read(table: Table, date: dt.date) -> Midnight:
 
 def write(table: Table, date: dt.date, midnight: Midnight, note: dict) -> None:
     """Makes these the states of that date, in one commit."""
-    known = midnight.known
-    rows = [
+    states = [{"Date": date, "Digest": midnight.digest, **row} for row in of_known(midnight.known)]
+    table.write(iter(pa.Table.from_pylist(states, SCHEMA).to_batches()), [date], note, table.version())
+
+
+def of_known(known: Known) -> list[dict[str, Any]]:
+    """The states as rows, without Date and Digest."""
+    services = [
         {
             "ServiceName": name,
             "State": each.state.tobytes(),
@@ -69,6 +100,4 @@ def write(table: Table, date: dt.date, midnight: Midnight, note: dict) -> None:
         }
         for name, each in sorted(known.services.items())
     ]
-    rows.append({"Groups": json.dumps(asdict(known.groups))})
-    states = pa.Table.from_pylist([{"Date": date, "Digest": midnight.digest, **row} for row in rows], SCHEMA)
-    table.write(iter(states.to_batches()), [date], note, table.version())
+    return [*services, {"Groups": json.dumps(asdict(known.groups))}]

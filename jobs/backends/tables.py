@@ -219,7 +219,12 @@ def log_of_baseline(platform: Platform, feed: Feed) -> BaselineLog:
 
 def detector(platform: Platform, feed: Feed) -> Table:
     """What the detector knew at the beginning of each local date: see `detector_states`."""
-    return Table(f"{platform.lake}/detector/{feed.table}", "Date")
+    return detector_of(platform, feed.table)
+
+
+def detector_of(platform: Platform, feed: str) -> Table:
+    """feed: as tables are named after it."""
+    return Table(f"{platform.lake}/detector/{feed}", "Date")
 
 
 def incidents(platform: Platform, feed: Feed) -> Table:

@@ -55,15 +55,20 @@ def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> Da
 
 
 def records(
-    query: Query, decoded: dict[str, DataFrame], schema_ids: dict[str, int], looked_up: dict[str, DataFrame] | None = None
+    query: Query,
+    decoded: dict[str, DataFrame],
+    schema_ids: dict[str, int],
+    looked_up: dict[str, DataFrame] | None = None,
+    known: DataFrame | None = None,
 ) -> DataFrame:
     """Kafka records (topic, key, value, headers) of what a query writes: its result, and the dead letters of its inputs.
 
     decoded: what `decode` makes of each input. schema_ids: registry id of the values of each output topic that is Avro.
-    looked_up: what `decode` makes of the whole topics of the tables that live streams are joined with, as a batch.
+    looked_up: what `decode` makes of the whole topics of the tables that live streams are joined with, as a batch. known: what
+    the query knows when it begins.
     """
     read = decoded | (looked_up or {})
-    found = result(query, {alias: _good(rows, query.inputs[alias]) for alias, rows in read.items()})
+    found = result(query, {alias: _good(rows, query.inputs[alias]) for alias, rows in read.items()}, known)
     written = encode(found, query, schema_ids)
     for alias, rows in decoded.items():
         if not query.inputs[alias].dead_letters:
@@ -73,8 +78,9 @@ def records(
     return written
 
 
-def result(query: Query, inputs: dict[str, DataFrame]) -> DataFrame:
-    """What the query makes of its inputs' rows, live or not. SQL sees them as views, which stay in the session of the inputs."""
+def result(query: Query, inputs: dict[str, DataFrame], known: DataFrame | None = None) -> DataFrame:
+    """What the query makes of its inputs' rows, live or not. SQL sees them as views, which stay in the session of the inputs.
+    known: see `records`."""
     if query.reads_changes:
         inputs = {CHANGES: compacted_topics.changes(inputs, next(iter(query.inputs.values())).key.column)}
     else:
@@ -84,11 +90,12 @@ def result(query: Query, inputs: dict[str, DataFrame]) -> DataFrame:
         module = importlib.import_module(f"jobs.transforms.queries.{query.transform}")
         if not (function := getattr(module, query.transform, None)):
             raise JobError(f"query {query.name}: no function {query.transform} in {module.__name__}")
+        parameters = query.parameters | ({} if known is None else {"known": known})
         try:
-            inspect.signature(function).bind(inputs, **query.parameters)
+            inspect.signature(function).bind(inputs, **parameters)
         except TypeError as error:
             raise JobError(f"query {query.name}: parameters: {error} of {query.transform} in {module.__name__}") from error
-        return function(inputs, **query.parameters)
+        return function(inputs, **parameters)
     for alias, rows in inputs.items():
         rows.createOrReplaceTempView(alias)
     return next(iter(inputs.values())).sparkSession.sql(query.sql, query.parameters)

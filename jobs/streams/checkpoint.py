@@ -45,6 +45,11 @@ class Checkpoint:
         """Whether a batch has been planned."""
         return bool(self._batches("offsets"))
 
+    @property
+    def is_new(self) -> bool:
+        """Whether no batch is committed yet."""
+        return not self._batches("commits")
+
     def clear_unplanned(self) -> None:
         """Delete what a killed driver had begun to write for a first batch that is not planned. Spark refuses to plan a first
         batch while it is there (STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY). The query must not run."""

@@ -9,7 +9,7 @@ from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 from contracts import avro
 from contracts.queries import Query
 from contracts.query_io import Input, Output
-from jobs.backends import kafka, spark
+from jobs.backends import detector_known, kafka, spark
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.formats import query_records, wire
@@ -134,7 +134,14 @@ class RunningQuery:
             for alias, each in self._declared.looked_up.items()
         }
         in_avro = [each for each in self._declared.outputs if each.encoding == "avro"]
-        return query_records.records(self._declared, decoded, {each.topic: self._schema_id(each) for each in in_avro}, looked_up)
+        ids = {each.topic: self._schema_id(each) for each in in_avro}
+        return query_records.records(self._declared, decoded, ids, looked_up, self._known_before(session))
+
+    def _known_before(self, session: SparkSession) -> DataFrame | None:
+        """What the query knows before its first batch."""
+        if self._declared.begins_with is None or not self._checkpoint.is_new:
+            return None
+        return detector_known.at_midnight(session, self._platform, self._declared.parameters["feeds"])
 
     def _schema_id(self, output: Output) -> int:
         return self._known.registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))

@@ -27,7 +27,7 @@ class Driver:
         variables = {
             "SUNDIAL_KAFKA": broker.kafka,
             "SUNDIAL_REGISTRY": broker.registry,
-            "SUNDIAL_LAKE": str(streams.parent / "lake"),
+            "SUNDIAL_LAKE": str(streams / "lake"),
             "SUNDIAL_STREAMS": str(streams),
             "SUNDIAL_JARS": str(JARS / "spark"),
         }

@@ -1,22 +1,27 @@
 """Incidents on a real broker: killed again and again, the query emits each event of each incident once, and the right one."""
 
 import datetime as dt
+from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 from contracts.declared_topics import query_topics
-from contracts.incident_queries import declared_query
+from contracts.incident_queries import declared_query, settings_of
 from contracts.queries import Query
+from jobs.backends import detector_states, tables
+from jobs.backends.detector_states import Midnight
+from jobs.transforms.incident_walk import Known, Settings, followed_through, readings_of
 from stack.deploy import schemas, topics
 from tests.jobs.applications import until
 from tests.jobs.kills import KILLS, killed_while
 from tests.jobs.readings import produce
 from tests.jobs.rides import Reader
 from tests.support.seed import chance
-from tests.transforms.half_hours import FEED, HALF_HOUR, MANY, events_of, half_hours
+from tests.transforms.half_hours import FEED, HALF_HOUR, MANY, Row, events_of, half_hours
 
-pytestmark = [pytest.mark.kill, pytest.mark.full]
+pytestmark = pytest.mark.full
 
 GARBAGE = b"\x00\x01\x02"
 
@@ -33,28 +38,39 @@ def by_id(events: list[dict]) -> dict[str, list[dict]]:
     return {name: [each for each in events if each["Id"] == name] for name in {each["Id"] for each in events}}
 
 
+def deployed(broker, folder: Path, **changed) -> Path:
+    """The folder of the declared query, whose topics and schemas are there."""
+    declared = declared_query([FEED])
+    others = [each for each in FEED.topics if each.name != FEED.incidents_topic]
+    wanted = query_topics([Query.model_validate(declared)], others) + others
+    topics.deploy(broker.kafka, wanted)
+    schemas.register(broker.registry, wanted)
+    (folder / "queries").mkdir()
+    (folder / "queries" / "incidents.yaml").write_text(yaml.safe_dump(declared | changed, sort_keys=False))
+    return folder / "queries"
+
+
+def monday_of_some_weeks_ago() -> dt.datetime:
+    today = dt.datetime.now(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return today - dt.timedelta(days=today.weekday() + 21)
+
+
+def send(broker, monday: dt.datetime, rows: list[Row], *more: tuple) -> None:
+    half_hour = dt.timedelta(milliseconds=HALF_HOUR)
+    produce(broker, FEED, *[(name, monday + number * half_hour, int(value)) for name, number, value in rows], *more)
+
+
+@pytest.mark.kill
 @pytest.mark.timeout(300 + 120 * KILLS)
 def test_each_event_of_each_incident_is_there_once(broker, start, tmp_path):
-    declared = declared_query([FEED])
-    query = Query.model_validate(declared)
-    others = [each for each in FEED.topics if each.name != FEED.incidents_topic]
-    deployed = query_topics([query], others) + others
-    topics.deploy(broker.kafka, deployed)
-    schemas.register(broker.registry, deployed)
-    (tmp_path / "queries").mkdir()
-    (tmp_path / "queries" / "incidents.yaml").write_text(yaml.safe_dump(declared | {"most_per_batch": 100}))
-    random_ = chance("incidents")
-    today = dt.datetime.now(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    monday = today - dt.timedelta(days=today.weekday() + 21)
+    queries, random_, monday = deployed(broker, tmp_path, most_per_batch=100), chance("incidents"), monday_of_some_weeks_ago()
     rows, parts = half_hours(), [MANY * each // (KILLS + 1) for each in range(KILLS + 2)]
 
     def work(number: int) -> None:
-        half_hour = dt.timedelta(milliseconds=HALF_HOUR)
-        of_part = [row for row in rows if parts[number] <= row[1] < parts[number + 1]]
-        produce(broker, FEED, *[(name, monday + row * half_hour, int(value)) for name, row, value in of_part], ("a", GARBAGE, 0))
+        send(broker, monday, [row for row in rows if parts[number] <= row[1] < parts[number + 1]], ("a", GARBAGE, 0))
 
     work(0)
-    driver = killed_while(lambda: start("incidents", tmp_path / "queries"), work, random_)
+    driver = killed_while(lambda: start("incidents", queries), work, random_)
     reader = Reader(broker, FEED.incidents_topic, FEED.dead_letter_topic)
     wanted = by_id(events_of(rows, int(monday.timestamp() * 1000)))
     until("all events are there", lambda: len(read(reader)) >= sum(map(len, wanted.values())))
@@ -64,3 +80,37 @@ def test_each_event_of_each_incident_is_there_once(broker, start, tmp_path):
     for name, events in wanted.items():
         assert found[name] == sorted(events, key=lambda each: each["At"]), name
     assert [message for message in reader.look() if message.topic() == FEED.dead_letter_topic] == []
+
+
+def walked_to(lake_platform, monday: dt.datetime, rows: list[Row]) -> None:
+    """What a night leaves that has walked through the rows of all dates before the next one."""
+    settings = settings_of(FEED)
+    names, (services, numbers, values) = sorted({name for name, _, _ in rows}), zip(*rows, strict=True)
+    at = int(monday.timestamp() * 1000) + np.array(numbers) * HALF_HOUR
+    of_settings = Settings.of(settings)
+    readings = readings_of(of_settings, names, list(services), at, at, np.floor(values))
+    known, _ = followed_through(of_settings, Known(), names, readings, int(at.max()))
+    date = (monday + dt.timedelta(days=numbers[-1] // 48 + 1)).date()
+    midnight = Midnight(known, f"{detector_states.how(settings)}-digest")
+    detector_states.write(tables.detector(lake_platform, FEED), date, midnight, {})
+
+
+def test_a_query_that_begins_takes_up_what_the_night_knew(broker, start, tmp_path, lake_platform):
+    queries, monday, rows, night = deployed(broker, tmp_path), monday_of_some_weeks_ago(), half_hours(), 12 * 48
+    walked_to(lake_platform, monday, [row for row in rows if row[1] < night])
+    newest = int(monday.timestamp() * 1000) + (night - 1) * HALF_HOUR
+    every = [each for each in events_of(rows, int(monday.timestamp() * 1000)) if each["At"] > newest]
+    cut = newest + 80 * HALF_HOUR
+    reader = Reader(broker, FEED.incidents_topic)
+    send(broker, monday, [row for row in rows if night - 48 <= row[1] < night + 80])
+    driver = start("incidents", queries)
+    first = [each for each in every if each["At"] <= cut]
+    assert 0 < len(first) < len(every)
+    until("the first events are there", lambda: len(read(reader)) >= len(first))
+    assert driver.stop() == 0
+    again = start("incidents", queries)  # goes on from its own state
+    send(broker, monday, [row for row in rows if row[1] >= night + 80])
+    until("all events are there", lambda: len(read(reader)) >= len(every))
+    assert again.stop() == 0
+    assert by_id(read(reader)) == {name: sorted(events, key=lambda each: each["At"]) for name, events in by_id(every).items()}
+    assert "goes on with what detector/half_hours knew at the beginning of" in (tmp_path / "drivers.log").read_text()

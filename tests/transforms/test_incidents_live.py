@@ -1,6 +1,7 @@
 """Incidents of a stream: the events of a walk through all readings at once, however these come in batches; and silence."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,10 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from contracts.feeds import load_feed
 from contracts.incident_queries import declared_query
+from jobs.backends import detector_known, detector_states
 from jobs.transforms import incident_rows
 from jobs.transforms.incident_groups import GroupRule
-from jobs.transforms.incident_walk import Settings
+from jobs.transforms.incident_walk import Known, Settings, followed_through, readings_of
 from jobs.transforms.queries.incidents import _Incidents
 from tests.support.seed import chance
 from tests.transforms.half_hours import HALF_HOUR, MANY, SILENCE, Row, events_of, half_hours
@@ -40,8 +42,10 @@ def came(rows: list[Row], offset: int = 0) -> pd.DataFrame:
 class Stream:
     """The processor of one feed between batches; the machine's clock is moved by hand."""
 
-    def __init__(self, **changed):
-        self.tester = TwsTester(_Incidents({"calls": Settings.of(of_feed(**changed))}), timeMode="ProcessingTime")
+    def __init__(self, known: pd.DataFrame | None = None, **changed):
+        processor = _Incidents({"calls": Settings.of(of_feed(**changed))})
+        before = None if known is None else [("calls", known)]
+        self.tester = TwsTester(processor, timeMode="ProcessingTime", initialStatePandas=before)
         self.events: list[dict] = []
         self._offset = 0
 
@@ -71,6 +75,47 @@ def test_a_stream_comes_to_the_events_of_one_walk(batches):
     wanted = events_of(rows, MONDAY)
     assert {"deviation closed", "silence opened", "silence closed"} <= {f"{each['Kind']} {each['State']}" for each in wanted}
     assert in_order(stream.events) == in_order(wanted)
+
+
+def known_after(rows: list[Row], group: GroupRule | None = None) -> pd.DataFrame:
+    """What a night knows after it has walked through the rows, as a query takes it up."""
+    settings = replace(Settings.of(of_feed()), group=group)
+    names = sorted({name for name, _, _ in rows})
+    at = MONDAY + np.array([number for _, number, _ in rows]) * HALF_HOUR
+    readings = readings_of(settings, names, [name for name, _, _ in rows], at, at, np.array([value for *_, value in rows]))
+    known, _ = followed_through(settings, Known(), names, readings, int(at.max()))
+    return (
+        pd.DataFrame(detector_states.of_known(known))
+        .reindex(columns=detector_known.COLUMNS)
+        .astype(object)
+        .replace({np.nan: None})
+    )
+
+
+@pytest.mark.parametrize("begin", [0, 550, 600])
+def test_a_stream_that_takes_up_what_a_night_knew_goes_on_as_one_walk_does(begin):
+    rows, pair = half_hours(), GroupRule(2, 2 * HALF_HOUR)
+    stream = Stream(known_after([each for each in rows if each[1] < 600], pair), group=PAIR)
+    stream.batch(*[each for each in rows if begin <= each[1] < 620])
+    stream.batch(*[each for each in rows if each[1] >= 620])
+    midnight = MONDAY + 599 * HALF_HOUR  # the newest reading that the night knew
+    wanted = [each for each in events_of(rows, MONDAY, pair) if each["At"] > midnight]
+    assert len(wanted) > 3
+    assert in_order(stream.events) == in_order(wanted)
+
+
+def test_what_no_reading_covers_is_no_silence():
+    """The topic begins long after the night's last reading: nobody knows who was silent meanwhile."""
+    known = known_after([(name, number, 10.0) for number in range(20) for name in ("a", "b")])
+    covered, gap = Stream(known), Stream(known)
+    covered.batch(("a", 20, 10.0), ("a", 40, 10.0))
+    assert ("b", "silence", "opened") in [(each["ServiceName"], each["Kind"], each["State"]) for each in covered.events]
+    gap.batch(*[("a", number, 10.0) for number in range(40, 60)])
+    assert gap.events == []
+    gap.batch(("b", 60, 10.0), *[("a", number, 10.0) for number in range(60, 80)])
+    assert gap.events == []
+    gap.batch(("b", 100, 10.0))
+    assert [(each["ServiceName"], each["State"]) for each in gap.events] == [("a", "opened")]
 
 
 def test_groups_of_a_stream_are_those_of_one_walk():

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,17 @@ from jobs.transforms.incident_walk import Known, Service, Settings, followed_thr
 SERVICE = "State binary, Open string"  # of the map of services: the detector's state, the open incident as JSON or an empty text
 FEED = "Heard string, Newest long, Since long, Live boolean"  # the newest reading of each service as JSON; see _Clock
 GROUPS = "Groups string"  # of open incidents, as JSON
+GAP = 2  # intervals between what a night knew and the first reading; with more, nobody knows which services were silent meanwhile
 LATE_BY = 60_000  # ms after its interval's end within which a reading is of the present
 
 
-def incidents(inputs: dict[str, DataFrame], feeds: dict[str, dict[str, Any]]) -> DataFrame:
+def incidents(inputs: dict[str, DataFrame], feeds: dict[str, dict[str, Any]], known: DataFrame | None = None) -> DataFrame:
     """`incident_rows.COLUMNS` and Feed: each event of each incident of each feed once.
 
     inputs: by the feed's table: the service, RowTime (start of the interval), RowOffset and the feed's value. feeds: by table
     what `contracts.incident_queries.settings_of` makes of a feed. A reading is judged if it is newer than the service's newest;
-    what comes later than that is left to the night.
+    what comes later than that is left to the night. known: what a night's walk knew at the last midnight, as
+    `detector_known.at_midnight` gives it.
     """
     came = [_came(inputs[table], table, feed) for table, feed in feeds.items()]
     every = came[0]
@@ -39,7 +41,11 @@ def incidents(inputs: dict[str, DataFrame], feeds: dict[str, dict[str, Any]]) ->
         every = every.union(each)
     work = _Incidents({table: Settings.of(feed) for table, feed in feeds.items()})
     found = every.groupBy("Feed").transformWithStateInPandas(
-        work, f"Feed string, {incident_rows.RESULT}", "Append", "ProcessingTime"
+        work,
+        f"Feed string, {incident_rows.RESULT}",
+        "Append",
+        "ProcessingTime",
+        initialState=known.groupBy("Feed") if known is not None else None,
     )
     return found.withColumns({name: F.timestamp_millis(name) for name in incident_rows.TIMES})
 
@@ -58,8 +64,8 @@ def _came(rows: DataFrame, table: str, feed: dict[str, Any]) -> DataFrame:
 
 @dataclass(frozen=True)
 class _Clock:
-    """newest: the time of the feed's newest reading (epoch ms). since: the machine's time when that came. live: whether it was of
-    the present."""
+    """newest: the time of the feed's newest reading (epoch ms). since: the machine's time when that came; -1 if only a night had
+    it. live: whether it was of the present."""
 
     newest: int = -1
     since: int = 0
@@ -98,6 +104,17 @@ class _Incidents(StatefulProcessor):
         self._feed = handle.getValueState("feed", FEED)
         self._groups = handle.getValueState("groups", GROUPS)
 
+    def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: TimerValues) -> None:
+        """Take up what a night knew, or a part of it."""
+        heard, clock = self._heard()
+        for row in initialState.itertuples():
+            if row.ServiceName is None:
+                self._groups.update((row.Groups,))
+            else:
+                self._services.updateValue((row.ServiceName,), (row.State, row.Open or ""))
+                heard[row.ServiceName] = Heard(**json.loads(row.Heard))
+        self._keep_heard(heard, replace(clock, newest=max((each.at for each in heard.values()), default=-1), since=-1))
+
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues) -> Iterator[pd.DataFrame]:
         heard, clock = self._heard()
         came = _news(pd.concat(rows, ignore_index=True), heard)
@@ -105,6 +122,8 @@ class _Incidents(StatefulProcessor):
         settings = self._feeds[key[0]]
         if not len(came):
             return
+        if clock.since < 0 and int(came["At"].min()) > clock.newest + GAP * settings.interval:
+            heard = {name: replace(each, readings=0) for name, each in heard.items()}
         if (newest := int(came["At"].max())) > clock.newest:
             clock = _Clock(newest, now, now <= newest + settings.interval + LATE_BY)
         names = sorted(came["ServiceName"].unique())
@@ -129,6 +148,10 @@ class _Incidents(StatefulProcessor):
         heard, *clock = self._feed.get()
         return {name: Heard(*each) for name, each in json.loads(heard).items()}, _Clock(*clock)
 
+    def _keep_heard(self, heard: Mapping[str, Heard], clock: _Clock) -> None:
+        newest = json.dumps({name: list(vars(each).values()) for name, each in heard.items()})
+        self._feed.update((newest, clock.newest, clock.since, clock.live))
+
     def _followed(
         self, table: str, heard: dict[str, Heard], names: list[str], readings: Readings, clock: _Clock, now: int
     ) -> Iterator[pd.DataFrame]:
@@ -143,8 +166,7 @@ class _Incidents(StatefulProcessor):
             self._services.updateValue((name,), (service.state.tobytes(), open_))
         for name in heard.keys() - known.heard.keys():
             self._services.removeKey((name,))
-        newest = json.dumps({name: list(vars(each).values()) for name, each in known.heard.items()})
-        self._feed.update((newest, clock.newest, clock.since, clock.live))
+        self._keep_heard(known.heard, clock)
         if known.groups != groups:
             self._groups.update((json.dumps(asdict(known.groups)),))
         self._wait(self._feeds[table], known.heard, clock)
