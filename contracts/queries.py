@@ -80,6 +80,8 @@ class Query(Declaration):
             raise ValueError("exactly one of sql and transform must be given")
         if self.sql and (several := [name for name, value in self.parameters.items() if isinstance(value, list | dict)]):
             raise ValueError(f"parameters of SQL are single values: {', '.join(several)}")
+        if self.begins_with and (self.transform is None or "feeds" not in self.parameters):
+            raise ValueError(f"begins_with: {self.begins_with} goes with a transform that has the parameter feeds")
         read = {each.topic for each in self.inputs.values()}
         written = Counter(each.topic for each in self.outputs)
         for topic, times in written.items():

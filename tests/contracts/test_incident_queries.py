@@ -34,6 +34,13 @@ def test_each_feed_is_an_input_and_has_a_topic_of_incidents():
     assert query.exactly_once
 
 
+def test_it_begins_with_what_the_night_knew():
+    declared = declared_query([feed()])
+    assert Query.model_validate(declared).begins_with == "detector"
+    with pytest.raises(ValueError, match="begins_with: detector goes with a transform that has the parameter feeds"):
+        Query.model_validate(declared | {"parameters": {}})
+
+
 def test_the_streams_dead_letters_are_not_sent_again():
     query = Query.model_validate(declared_query([feed()]))
     assert query.dead_letter_topics == {"web-calls.incidents.dead-letter"}
