@@ -8,8 +8,12 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
+from starlette.middleware.sessions import SessionMiddleware
 
 from serving import baseline_routes, data_docs, fleet, health, metrics, problems, readings_route, routes, series_route
+from serving.access import routes as access_routes
+from serving.access.callers import COOKIE
+from serving.access.guard import Guard
 from serving.compression import CompressedApi
 from serving.dependencies import OF_EVERY_PATH
 from serving.events import closed_on_signal
@@ -20,7 +24,8 @@ from serving.settings import Settings
 from serving.state import State
 
 STATIC = Path(__file__).parent / "static"
-ROUTES = (health, fleet, routes, series_route, readings_route, baseline_routes, data_docs, metrics)
+ROUTES = (health, fleet, routes, series_route, readings_route, baseline_routes, data_docs, metrics, access_routes)
+LOGIN_SECONDS = 12 * 3600
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -52,6 +57,15 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.sundial = state
     problems.install(app)
     app.add_middleware(CompressedApi)
+    app.add_middleware(Guard)
+    app.add_middleware(
+        SessionMiddleware,
+        secret_key=settings.session_secret,
+        session_cookie=COOKIE,
+        max_age=LOGIN_SECONDS,
+        same_site="strict",
+        https_only=settings.page.startswith("https:"),
+    )
     app.add_middleware(KnownHosts, allowed=settings.hosts)
     app.add_middleware(HeadRequests)
     app.add_middleware(SecurityHeaders)
@@ -63,6 +77,10 @@ def create_app(settings: Settings) -> FastAPI:
     def page(feed: str | None = None) -> FileResponse:
         """All services at a glance; with a feed, its services one by one."""
         return FileResponse(STATIC / ("fleet.html" if feed is None else "index.html"))
+
+    @app.get("/login", include_in_schema=False)
+    def login_page() -> FileResponse:
+        return FileResponse(STATIC / "login.html")
 
     return app
 

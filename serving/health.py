@@ -19,7 +19,7 @@ router = APIRouter()
 def health(state: CurrentState) -> health_models.Health:
     """Always 200 while the process answers; `status` and `remedies` say what is missing."""
     live = state.live.status
-    remedies = [*_of_kafka(state), *_of_declarations(state), *_of_tables(state), *_of_services(state)]
+    remedies = [*_of_kafka(state), *_of_declarations(state), *_of_tables(state), *_of_services(state), *_of_users(state)]
     return health_models.Health(
         status="degraded" if remedies else "ok",
         at=state.now(),
@@ -70,6 +70,11 @@ def _of_declarations(state: State) -> Iterator[str]:
 def _of_tables(state: State) -> Iterator[str]:
     for feed, reason in state.tables.unreadable(state.feeds.values()).items():
         yield f"Tables of feed {feed} can't be read: {reason}. Put their folders in {state.settings.lake} back from a backup."
+
+
+def _of_users(state: State) -> Iterator[str]:
+    if mistake := state.users.mistake:
+        yield f"Nobody can log in: {mistake}. Bring the file back from a copy, or delete it and add the users again."
 
 
 def _of_services(state: State) -> Iterator[str]:

@@ -19,6 +19,11 @@ export interface FeedInfo {
   baseline_version: number | null;
 }
 
+export interface Me {
+  name: string | null;
+  role: "viewer" | "operator" | null;
+}
+
 export interface ServiceInfo {
   name: string;
   at: string | null;

@@ -1,8 +1,9 @@
 """What serving needs to know of its surroundings. The only reader of the environment in this room."""
 
 import os
+import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,6 +13,8 @@ from contracts.kafka_credentials import PLAIN, CredentialsError, KafkaCredential
 from supervision.spark_history import HISTORY
 
 PAGE = "SUNDIAL_API"
+USERS, AUDIT, SESSION = "SUNDIAL_USERS", "SUNDIAL_AUDIT_LOG", "SUNDIAL_SESSION_SECRET"
+LEAST_SECRET = 32  # characters
 REQUIRED = {
     "SUNDIAL_KAFKA": "bootstrap.servers of the brokers, e.g. 127.0.0.1:9092",
     "SUNDIAL_REGISTRY": "the schema registry's Confluent API, e.g. http://127.0.0.1:8081/apis/ccompat/v7",
@@ -36,6 +39,9 @@ class Settings:
     page: str = ""  # address of the dashboard, for links in alerts
     spark_history: str = ""  # address of Spark's history server, as browsers find it
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")  # names by which browsers may call; others are refused (DNS rebinding)
+    users: Path | None = None  # file that `sundial users` writes; None: nobody can log in
+    audit: Path | None = None  # file of who did what, beside the log
+    session_secret: str = field(default_factory=lambda: secrets.token_urlsafe(64), repr=False)  # signs the cookies of logins
     lookback_seconds: int = 3600  # how far back the topics are read at start
     readings_per_service: int = 10_000  # more than a day of a feed that reports every ten seconds
     services_per_feed: int = 2000  # those of the baseline in force first
@@ -51,6 +57,8 @@ class Settings:
         for name, url in (("SUNDIAL_REGISTRY", registry), (HISTORY, history), (PAGE, page)):
             if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc):
                 mistakes.append(f"{name} is no http(s) URL")
+        if 0 < len(env.get(SESSION, "")) < LEAST_SECRET:
+            mistakes.append(f"{SESSION} has fewer than {LEAST_SECRET} characters; make one: openssl rand -hex 32")
         try:
             credentials = KafkaCredentials.from_environment(env)
         except CredentialsError as error:
@@ -67,4 +75,11 @@ class Settings:
             page=page.rstrip("/"),
             spark_history=history,
             hosts=tuple(hosts) or cls.hosts,
+            users=_path(env, USERS),
+            audit=_path(env, AUDIT),
+            session_secret=env.get(SESSION) or secrets.token_urlsafe(64),
         )
+
+
+def _path(env: Mapping[str, str], name: str) -> Path | None:
+    return Path(env[name]) if env.get(name) else None

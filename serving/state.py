@@ -4,6 +4,9 @@ import datetime as dt
 from dataclasses import dataclass
 
 from contracts.feeds import Feed
+from serving.access.attempts import Attempts
+from serving.access.audit import Audit
+from serving.access.known_users import KnownUsers
 from serving.backlog import Backlog
 from serving.baseline_services import BaselineServices
 from serving.baseline_versions import BaselineVersions
@@ -35,6 +38,9 @@ class State:
     answers: SeriesAnswers
     baseline_services: BaselineServices
     baseline_versions: BaselineVersions
+    users: KnownUsers
+    attempts: Attempts
+    audit: Audit
 
     @classmethod
     def of(cls, settings: Settings) -> "State":
@@ -63,6 +69,9 @@ class State:
             SeriesAnswers(),
             baseline_services,
             BaselineVersions(settings.lake, tables),
+            KnownUsers(settings.users),
+            Attempts(),
+            Audit(settings.audit),
         )
 
     @property

@@ -71,7 +71,7 @@ def port_names(brokers: int) -> tuple[str, ...]:
 # What a stack's folder holds: the parts' folders, what they share, and what a JVM leaves behind that crashed in it.
 OWN = (
     *("airflow", "connect", "kafka", "kafka-[0-9]*", "lake", "logs", "registry", "run", "streams"),
-    *("history.*.json", "hs_err_pid*.log", "lock", "ports.json", "restarts.json", "secrets.json"),
+    *("history.*.json", "hs_err_pid*.log", "lock", "ports.json", "restarts.json", "secrets.json", "users.json"),
 )
 
 
@@ -96,6 +96,11 @@ class Instance:
     @property
     def lake(self) -> Path:
         return self.path / "lake"
+
+    @property
+    def users(self) -> Path:
+        """Who may log in to the dashboard: see `contracts.users`."""
+        return self.path / "users.json"
 
     def exists(self) -> bool:
         return (self.path / "ports.json").exists()

@@ -4,14 +4,22 @@ import json
 import secrets
 from pathlib import Path
 
-# Bytes of chance in each: the keys of Airflow's API and of its tokens, the password of its user and of Kafka Connect's.
-GENERATED = {"jwt": 64, "api": 64, "password": 12, "connect": 12}
+# Bytes of chance in each: the keys of Airflow's API and of its tokens, the password of its user and of Kafka Connect's;
+# what signs logins to the dashboard.
+GENERATED = {"jwt": 64, "api": 64, "password": 12, "connect": 12, "session": 48}
 
 
 def write(file: Path, text: str) -> None:
     """Write a file that only its owner can read."""
     file.touch(mode=0o600)
     file.write_text(text)
+
+
+def replace(file: Path, text: str) -> None:
+    """As `write`; a reader finds the old text or the new one."""
+    draft = file.with_name(f".{file.name}.draft")
+    write(draft, text)
+    draft.replace(file)
 
 
 def kept(file: Path) -> dict[str, str]:

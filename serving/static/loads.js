@@ -24,11 +24,28 @@ export const pauseAfter = (failures) => Math.min(1000 * 2 ** failures, LONGEST_P
  * @returns {Promise<any>}
  */
 export async function get(path, left) {
+  return await answerOf(path, {}, left);
+}
+
+/**
+ * As `get`, with a change: the body is sent as JSON.
+ * @param {"POST" | "DELETE"} method
+ * @param {string} path
+ * @param {object} [body]
+ * @returns {Promise<any>}
+ */
+export async function send(method, path, body) {
+  return await answerOf(path, { method, ...(body && { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }) });
+}
+
+/** @type {(path: string, how: RequestInit, left?: AbortSignal) => Promise<any>} */
+async function answerOf(path, how, left) {
   const limits = [AbortSignal.timeout(LONGEST_ANSWER), ...(left ? [left] : [])];
   let status = 0;
   try {
-    const answer = await fetch(path, { signal: AbortSignal.any(limits), headers: { Accept: "application/json" } });
+    const answer = await fetch(path, { ...how, signal: AbortSignal.any(limits), headers: { Accept: "application/json", ...how.headers } });
     status = answer.status;
+    if (status === 204) return null;
     const body = await answer.json();
     if (answer.ok) return body;
     throw new Error([body.detail ?? `HTTP ${status}`, body.remedy].filter(Boolean).join(" "));

@@ -10,7 +10,7 @@ from contracts.kafka_credentials import VARIABLES
 from sources.replay_command import replay
 from sources.send_command import send
 from sources.simulate_command import simulate
-from stack.commands import alerts, dead_letters, incidents, new, queries, schemas, streams, version
+from stack.commands import alerts, dead_letters, incidents, new, queries, schemas, streams, users, version
 from stack.commands.backtest import backtest_command
 from stack.commands.bootstrap import bootstrap
 from stack.commands.check import check
@@ -58,6 +58,7 @@ app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(incidents.app, name="incidents")
 app.add_typer(alerts.app, name="alerts")
 app.add_typer(schemas.app, name="schemas")
+app.add_typer(users.app, name="users")
 app.add_typer(new.app, name="new")
 
 

@@ -15,11 +15,19 @@ def part(instance: Instance) -> process.Part:
     return process.Part(
         name=NAME,
         command=[sys.executable, "-m", "uvicorn", "serving.app:app", "--host", HOST, "--port", str(port), "--no-access-log"],
-        environment=instance.process_environment(),
+        environment=instance.process_environment() | _access(instance),
         healthy=lambda: healthy(instance),
         port=port,
         folder=ROOT,
     )
+
+
+def _access(instance: Instance) -> dict[str, str]:
+    return {
+        "SUNDIAL_USERS": str(instance.users),
+        "SUNDIAL_AUDIT_LOG": str(instance.logs / "audit.jsonl"),
+        "SUNDIAL_SESSION_SECRET": instance.secrets["session"],
+    }
 
 
 def healthy(instance: Instance) -> bool:

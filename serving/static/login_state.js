@@ -1,0 +1,26 @@
+// Who has logged in, at the end of a page's header. Pages ask here whether to offer what only operators may do.
+
+import { make } from "./dom.js";
+import { get, send } from "./loads.js";
+
+/** @import { Me } from "../page.d.ts" */
+
+/** @type {{ me: Me }} */
+export const login = { me: { name: null, role: null } };
+
+/** Asks who one is, and shows it. @param {HTMLElement} header */
+export async function showLogin(header) {
+  login.me = await get("/api/me");
+  const { name, role } = login.me;
+  const place = header.querySelector(".login") ?? header.appendChild(make("p", { class: "login" }));
+  if (name === null) {
+    place.replaceChildren(make("a", { href: `/login${location.search}`, text: "Log in" }));
+    return;
+  }
+  const out = make("button", { type: "button", class: "link", text: "Log out" });
+  out.addEventListener("click", async () => {
+    await send("POST", "/api/logout");
+    location.reload();
+  });
+  place.replaceChildren(make("span", { text: `${name} (${role})` }), " ", out);
+}
