@@ -5,12 +5,12 @@ import time
 from pathlib import Path
 
 import httpx
-from tenacity import RetryCallState, retry, retry_if_result, stop_after_attempt, wait_fixed
 
 from stack.errors import StackError, tail
 from stack.instance import Instance
 from stack.parts import airflow
 from stack.parts.process import log_file
+from supervision.airflow_rest import AirflowError, AirflowRest
 
 ENDED = {"success", "failed"}
 ACTIVE = ("queued", "running")
@@ -18,44 +18,26 @@ PARSED_WITHIN = 60.0  # seconds until the DAG processor must know a DAG
 SCHEDULED_WITHIN = 300.0  # seconds until the scheduler must have made a run that is due
 
 
-def _busy(answer: httpx.Response) -> bool:
-    """SQLite, whose one writer is another component just now: the request was rolled back."""
-    return answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR and "Database error" in answer.text
-
-
-def _last(state: RetryCallState) -> httpx.Response:
-    return state.outcome.result()
-
-
 class AirflowApi:
     """A session with the stack's own Airflow, logged in as its user. Raises StackError where none answers."""
 
     def __init__(self, instance: Instance):
-        self.instance, address = instance, instance.airflow
-        login = {"username": airflow.USER, "password": instance.secrets["password"]}
+        self.instance = instance
+        self._rest = AirflowRest(instance.airflow, airflow.USER, instance.secrets["password"])
         try:
-            token = httpx.post(f"{address}/auth/token", json=login, timeout=30)
-            token.raise_for_status()
-        except httpx.HTTPError as error:
-            what = f"no Airflow answers at {address}: {error}"
-            raise StackError(what, remedy="sundial status shows what runs, sundial up starts what does not") from error
-        headers = {"Authorization": f"Bearer {token.json()['access_token']}"}
-        self.client = httpx.Client(base_url=f"{instance.airflow}/api/v2/", headers=headers, timeout=30)
+            self._rest.log_in()
+        except AirflowError as error:
+            raise StackError(str(error), remedy="sundial status shows what runs, sundial up starts what does not") from error
 
     def call(self, method: str, path: str, **more) -> dict:
-        answer = self._answer(method, path, **more)
-        if answer.is_error:
-            what = f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:300]}"
-            raise StackError(what, log=log_file(self.instance, "airflow-api-server"), remedy="see the log")
-        return answer.json()
-
-    @retry(retry=retry_if_result(_busy), stop=stop_after_attempt(10), wait=wait_fixed(1), retry_error_callback=_last)
-    def _answer(self, method: str, path: str, **more) -> httpx.Response:
-        return self.client.request(method, path, **more)
+        try:
+            return self._rest.call(method, path, **more)
+        except AirflowError as error:
+            raise StackError(str(error), log=log_file(self.instance, "airflow-api-server"), remedy="see the log") from error
 
     def make_pool(self, name: str, slots: int, description: str) -> None:
         """The pool, where there is none of that name; one that is there keeps the size that someone set."""
-        if self.client.get(f"pools/{name}").status_code == httpx.codes.NOT_FOUND:
+        if self._rest.answer("GET", f"pools/{name}").status_code == httpx.codes.NOT_FOUND:
             self.call("POST", "pools", json={"name": name, "slots": slots, "description": description})
 
     def unpause(self, dag: str) -> None:
@@ -86,7 +68,7 @@ class AirflowApi:
 
     def _await_known(self, dag: str) -> None:
         deadline, parse_requested = time.monotonic() + PARSED_WITHIN, False
-        while self.client.get(f"dags/{dag}").status_code == httpx.codes.NOT_FOUND:
+        while self._rest.answer("GET", f"dags/{dag}").status_code == httpx.codes.NOT_FOUND:
             parse_requested = parse_requested or self._request_parse(dag)
             broken = self.call("GET", "importErrors")["import_errors"]
             if broken or time.monotonic() > deadline:
@@ -102,7 +84,9 @@ class AirflowApi:
         False where Airflow knows no sibling, as right after its start.
         """
         siblings = self.call("GET", "dags", params={"dag_id_pattern": f"{dag.partition('.')[0]}.", "limit": 1})["dags"]
-        return bool(siblings) and all(self.client.put(f"parseDagFile/{each['file_token']}").is_success for each in siblings)
+        return bool(siblings) and all(
+            self._rest.answer("PUT", f"parseDagFile/{each['file_token']}").is_success for each in siblings
+        )
 
     def pause(self, dag: str) -> None:
         """Let no further run begin by itself."""

@@ -71,14 +71,21 @@ def described(tmp_path_factory):
     return schema, TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
 
 
-PATHS = [route.path for part in ROUTES for route in part.router.routes if route.include_in_schema]
+OPERATIONS = [
+    (route.path, method)
+    for part in ROUTES
+    for route in part.router.routes
+    if route.include_in_schema
+    for method in sorted(route.methods)
+]
 ENDLESS = "/api/events"
 ACCEPTED = [*FORMATS, "*/*", "text/html"]
 
 
 def test_every_path_is_described(described):
     schema, _ = described
-    assert {operation.ok().path for operation in schema.get_all_operations()} == {plain(path) for path in PATHS}
+    found = {(operation.ok().path, operation.ok().method.upper()) for operation in schema.get_all_operations()}
+    assert found == {(plain(path), method) for path, method in OPERATIONS}
 
 
 def plain(path: str) -> str:
@@ -86,12 +93,13 @@ def plain(path: str) -> str:
     return path.replace(":path}", "}")
 
 
-@pytest.mark.parametrize("path", [path for path in PATHS if path != ENDLESS])
+@pytest.mark.parametrize(("path", "method"), [each for each in OPERATIONS if each[0] != ENDLESS])
 @given(data=st.data())
-def test_every_answer_is_as_described(described, path, data):
+def test_every_answer_is_as_described(described, path, method, data):
     schema, client = described
-    operation = schema[plain(path)]["GET"]
-    modes = list(GenerationMode) if list(operation.iter_parameters()) else [GenerationMode.POSITIVE]
+    operation = schema[plain(path)][method]
+    varies = list(operation.iter_parameters()) or operation.body
+    modes = list(GenerationMode) if varies else [GenerationMode.POSITIVE]
     case = data.draw(operation.as_strategy(generation_mode=data.draw(st.sampled_from(modes))))
     request = case.as_transport_kwargs(base_url="http://127.0.0.1") | {"cookies": None, "follow_redirects": False}
     request["headers"] = {**request["headers"], "Accept": data.draw(st.sampled_from(ACCEPTED))}

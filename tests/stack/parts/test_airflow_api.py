@@ -29,6 +29,8 @@ class Airflow:
                 self.due = False
                 self.runs.append({"dag_run_id": "scheduled__1", "state": "queued", "run_type": "scheduled", "run_after": DUE})
         path = request.url.path.removeprefix("/api/v2/")
+        if path == "/auth/token":
+            return httpx.Response(200, json={"access_token": "t"})
         if (request.method, path) == ("GET", f"dags/{DAG}"):
             later = (dt.datetime.now(dt.UTC) + dt.timedelta(hours=3)).isoformat()
             return httpx.Response(200, json={"next_dagrun_run_after": DUE if self.due else later})
@@ -50,14 +52,11 @@ class Airflow:
 def api(tmp_path, monkeypatch):
     """api(airflow): a session with it."""
 
-    def logged_in(*_, **__) -> httpx.Response:
-        return httpx.Response(200, json={"access_token": "t"}, request=httpx.Request("POST", "http://airflow/auth/token"))
+    client = httpx.Client
 
     def session(airflow: Airflow) -> AirflowApi:
-        monkeypatch.setattr(httpx, "post", logged_in)
-        made = AirflowApi(Instance(tmp_path).make(base=0))
-        made.client = httpx.Client(base_url="http://airflow/api/v2/", transport=httpx.MockTransport(airflow.answer))
-        return made
+        monkeypatch.setattr(httpx, "Client", lambda **of: client(transport=httpx.MockTransport(airflow.answer), **of))
+        return AirflowApi(Instance(tmp_path).make(base=0))
 
     monkeypatch.setattr(airflow_api.time, "sleep", lambda _: None)
     return session
