@@ -15,7 +15,11 @@ from dags.spark_job import DEFAULT_POOL, Afterwards, SparkJob, spark_job
 
 # As --option=value, so that no value can be taken for an option. Airflow admits only [A-Za-z0-9_.~:+-] in a run id.
 RUN_ID = "--run-id={{ run_id }}"
-BY = "--by={{ dag_run.triggering_user_name or dag.dag_id }}"
+# Who has triggered the run in Airflow; if that is serving, for whom.
+BY = (
+    "--by={{ dag_run.conf['user'] ~ ', by ' if (dag_run.conf or {}).get('user') }}"
+    "{{ dag_run.triggering_user_name or dag.dag_id }}"
+)
 ANSWER_WITHIN = dt.timedelta(hours=12)
 MINUTE = dt.timedelta(minutes=1)
 

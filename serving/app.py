@@ -14,6 +14,7 @@ from serving import baseline_routes, data_docs, fleet, health, metrics, problems
 from serving.access import routes as access_routes
 from serving.access.callers import COOKIE
 from serving.access.guard import Guard
+from serving.acts import routes as acts
 from serving.compression import CompressedApi
 from serving.dependencies import OF_EVERY_PATH
 from serving.events import closed_on_signal
@@ -24,7 +25,7 @@ from serving.settings import Settings
 from serving.state import State
 
 STATIC = Path(__file__).parent / "static"
-ROUTES = (health, fleet, routes, series_route, readings_route, baseline_routes, data_docs, metrics, access_routes)
+ROUTES = (health, fleet, routes, series_route, readings_route, baseline_routes, data_docs, metrics, access_routes, acts)
 LOGIN_SECONDS = 12 * 3600
 
 

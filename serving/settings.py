@@ -10,9 +10,11 @@ from urllib.parse import urlsplit
 from contracts.alerts import ROUTES
 from contracts.feeds import FEEDS
 from contracts.kafka_credentials import PLAIN, CredentialsError, KafkaCredentials
+from supervision.airflow_rest import AirflowRest
 from supervision.spark_history import HISTORY
 
 PAGE = "SUNDIAL_API"
+AIRFLOW, AIRFLOW_USER, AIRFLOW_PASSWORD = "SUNDIAL_AIRFLOW", "SUNDIAL_AIRFLOW_USER", "SUNDIAL_AIRFLOW_PASSWORD"
 USERS, AUDIT, SESSION = "SUNDIAL_USERS", "SUNDIAL_AUDIT_LOG", "SUNDIAL_SESSION_SECRET"
 LEAST_SECRET = 32  # characters
 REQUIRED = {
@@ -41,6 +43,9 @@ class Settings:
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")  # names by which browsers may call; others are refused (DNS rebinding)
     users: Path | None = None  # file that `sundial users` writes; None: nobody can log in
     audit: Path | None = None  # file of who did what, beside the log
+    airflow: str = ""  # address of Airflow, through which operators change things
+    airflow_user: str = ""
+    airflow_password: str = field(default="", repr=False)
     session_secret: str = field(default_factory=lambda: secrets.token_urlsafe(64), repr=False)  # signs the cookies of logins
     lookback_seconds: int = 3600  # how far back the topics are read at start
     readings_per_service: int = 10_000  # more than a day of a feed that reports every ten seconds
@@ -53,10 +58,12 @@ class Settings:
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
         """Settings from SUNDIAL_*. Raises SettingsError naming every variable at fault."""
         mistakes = [f"{name} is not set: {meaning}" for name, meaning in REQUIRED.items() if not env.get(name)]
-        registry, history, page = (env.get(name, "") for name in ("SUNDIAL_REGISTRY", HISTORY, PAGE))
-        for name, url in (("SUNDIAL_REGISTRY", registry), (HISTORY, history), (PAGE, page)):
+        registry, history, page, airflow = (env.get(name, "") for name in ("SUNDIAL_REGISTRY", HISTORY, PAGE, AIRFLOW))
+        for name, url in (("SUNDIAL_REGISTRY", registry), (HISTORY, history), (PAGE, page), (AIRFLOW, airflow)):
             if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc):
                 mistakes.append(f"{name} is no http(s) URL")
+        lacking = [name for name in (AIRFLOW_USER, AIRFLOW_PASSWORD) if airflow and not env.get(name)]
+        mistakes += [f"{name} is not set: {AIRFLOW} goes with it" for name in lacking]
         if 0 < len(env.get(SESSION, "")) < LEAST_SECRET:
             mistakes.append(f"{SESSION} has fewer than {LEAST_SECRET} characters; make one: openssl rand -hex 32")
         try:
@@ -75,10 +82,16 @@ class Settings:
             page=page.rstrip("/"),
             spark_history=history,
             hosts=tuple(hosts) or cls.hosts,
+            airflow=airflow.rstrip("/"),
+            airflow_user=env.get(AIRFLOW_USER, ""),
+            airflow_password=env.get(AIRFLOW_PASSWORD, ""),
             users=_path(env, USERS),
             audit=_path(env, AUDIT),
             session_secret=env.get(SESSION) or secrets.token_urlsafe(64),
         )
+
+    def airflow_rest(self) -> AirflowRest | None:
+        return AirflowRest(self.airflow, self.airflow_user, self.airflow_password) if self.airflow else None
 
 
 def _path(env: Mapping[str, str], name: str) -> Path | None:

@@ -4,9 +4,10 @@ import datetime as dt
 from dataclasses import dataclass
 
 from contracts.feeds import Feed
-from serving.access.attempts import Attempts
 from serving.access.audit import Audit
 from serving.access.known_users import KnownUsers
+from serving.access.rate_limit import RateLimit
+from serving.acts.through_airflow import ThroughAirflow
 from serving.backlog import Backlog
 from serving.baseline_services import BaselineServices
 from serving.baseline_versions import BaselineVersions
@@ -22,6 +23,9 @@ from serving.scored import Scored
 from serving.series_answers import SeriesAnswers
 from serving.settings import Settings
 from serving.tables import Tables
+
+WRONG_TOKENS = 10, 60.0  # of one address, within so many seconds
+ACTS = 60, 60.0  # of one user
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,9 @@ class State:
     baseline_services: BaselineServices
     baseline_versions: BaselineVersions
     users: KnownUsers
-    attempts: Attempts
+    wrong_tokens: RateLimit
+    acting: RateLimit
+    acts: ThroughAirflow
     audit: Audit
 
     @classmethod
@@ -70,7 +76,9 @@ class State:
             baseline_services,
             BaselineVersions(settings.lake, tables),
             KnownUsers(settings.users),
-            Attempts(),
+            RateLimit(*WRONG_TOKENS),
+            RateLimit(*ACTS),
+            ThroughAirflow(settings.airflow_rest(), settings.airflow),
             Audit(settings.audit),
         )
 

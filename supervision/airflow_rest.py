@@ -34,16 +34,17 @@ class AirflowRest:
         self._token: str | None = None
 
     def call(self, method: str, path: str, **more: Any) -> dict[str, Any]:
-        """What Airflow answers. Raises AirflowError."""
+        """What Airflow answers. Raises AirflowError, and httpx.TransportError where none answers."""
         answer = self.answer(method, path, **more)
         if answer.is_error:
             what = f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:300]}"
             raise AirflowError(what, answer.status_code)
-        return answer.json()
+        found: dict[str, Any] = answer.json()
+        return found
 
     @retry(retry=retry_if_result(_busy), stop=stop_after_attempt(10), wait=wait_fixed(1), retry_error_callback=_last)
     def answer(self, method: str, path: str, **more: Any) -> httpx.Response:
-        """Its answer, also one that refuses. Raises AirflowError where none comes, or the login is refused."""
+        """Its answer, also one that refuses. Raises as `call` where there is none, or the login is refused."""
         token = self._token or self.log_in()
         answer = self._client.request(method, path, headers={"Authorization": f"Bearer {token}"}, **more)
         if answer.status_code == httpx.codes.UNAUTHORIZED:  # a token lasts for a day, or until Airflow has another key

@@ -4,7 +4,6 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from contracts.users import Role
-from serving.access.attempts import Attempts
 from serving.access.callers import HOW, Caller, caller_of, same_site
 from serving.dependencies import INVALID, PROBLEM, CurrentState, Responses
 from serving.problems import ProblemError
@@ -30,14 +29,13 @@ class Me(BaseModel):
 async def login(request: Request, given: Login, state: CurrentState) -> Me:
     """Sets a cookie, by which a browser is known for twelve hours."""
     _own_page(request)
-    attempts: Attempts = state.attempts
     address = request.client.host if request.client else ""
-    if wait := attempts.wait(address):
+    if wait := state.wrong_tokens.wait(address):
         problem = f"Tokens that do not count came from {address or 'there'} too often."
         raise ProblemError(429, "too-often", "Wait before the next try", problem, f"Try again in {wait:.0f} seconds.")
     user = state.users.of_token(given.token.strip())
     if user is None:
-        attempts.failed(address)
+        state.wrong_tokens.count(address)
         raise ProblemError(401, "unknown-token", "The token does not count", "No user has this token.", HOW)
     request.session.update(name=user.name, sha256=user.sha256)
     state.audit.note(user, "login", {})

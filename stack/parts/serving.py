@@ -5,7 +5,7 @@ import sys
 import httpx
 
 from stack.instance import HOST, ROOT, Instance
-from stack.parts import process
+from stack.parts import airflow, process
 
 NAME = "serving"
 
@@ -24,6 +24,9 @@ def part(instance: Instance) -> process.Part:
 
 def _access(instance: Instance) -> dict[str, str]:
     return {
+        "SUNDIAL_AIRFLOW": instance.airflow,
+        "SUNDIAL_AIRFLOW_USER": airflow.USER,
+        "SUNDIAL_AIRFLOW_PASSWORD": instance.secrets["password"],
         "SUNDIAL_USERS": str(instance.users),
         "SUNDIAL_AUDIT_LOG": str(instance.logs / "audit.jsonl"),
         "SUNDIAL_SESSION_SECRET": instance.secrets["session"],

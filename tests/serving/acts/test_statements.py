@@ -1,0 +1,156 @@
+"""What an operator says of an incident becomes a run of the DAG that keeps it, with the operator's name."""
+
+import dataclasses
+import datetime as dt
+import json
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+
+from contracts.users import Users
+from serving.app import create_app
+from tests.serving.conftest import problem
+
+RUN = "manual__2026-11-25T12:00:00+00:00"
+FALSE = {"verdict": "false", "incident": "a@2026-11-25T10:00:00Z", "reason": "load test"}
+
+
+class Airflow:
+    """What came, and what it answers; the first login is outdated at once."""
+
+    def __init__(self):
+        self.came: list[tuple[str, str, dict | None]] = []
+        self.state, self.status, self.logins, self.away = "queued", 200, 0, False
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        if self.away:
+            raise httpx.ConnectError("refused")
+        path, body = request.url.path, json.loads(request.content) if request.content else None
+        if path == "/auth/token":
+            assert body == {"username": "serving", "password": "secret"}
+            self.logins += 1
+            return httpx.Response(201, json={"access_token": f"token {self.logins}"})
+        if request.headers["authorization"] != "Bearer token 2":
+            return httpx.Response(401)
+        self.came.append((request.method, path, body))
+        return httpx.Response(self.status, json={"dag_run_id": RUN, "state": self.state})
+
+
+@pytest.fixture
+def airflow(monkeypatch):
+    made, client = Airflow(), httpx.Client
+    monkeypatch.setattr(httpx, "Client", lambda **of: client(transport=httpx.MockTransport(made.answer), **of))
+    return made
+
+
+@pytest.fixture
+def operator(offline, tmp_path, airflow):
+    """A client with an operator's token."""
+    users, token = Users({}).added("olga", "operator", dt.datetime.now(dt.UTC), None)
+    (tmp_path / "users.json").write_text(users.text())
+    settings = dataclasses.replace(
+        offline,
+        users=tmp_path / "users.json",
+        audit=tmp_path / "audit.jsonl",
+        airflow="http://airflow:8080",
+        airflow_user="serving",
+        airflow_password="secret",
+    )
+    return TestClient(create_app(settings), base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {token}"})
+
+
+@pytest.mark.parametrize(
+    ("said", "conf"),
+    [
+        (FALSE, FALSE),
+        ({"verdict": "exclude", "incident": "*@2026-11-25T10:00:00Z", "reason": "é"}, None),
+        (
+            {"verdict": "exclude", "from": "2026-11-25T10:00:00+01:00", "to": "2026-11-25T12:00:00Z", "reason": "r"},
+            {"verdict": "exclude", "from": "2026-11-25T09:00:00Z", "to": "2026-11-25T12:00:00Z", "reason": "r"},
+        ),
+        (
+            {"verdict": "exclude", "service": "a", "from": "2026-11-25T10:00:00Z", "to": "2026-11-25T12:00:00Z", "reason": "r"},
+            None,
+        ),
+        ({"verdict": "take_back", "statement": 3, "reason": "r"}, None),
+    ],
+)
+def test_a_statement_is_a_run_of_its_dag(operator, airflow, feed, tmp_path, said, conf):
+    conf = conf or said
+    answer = operator.post(f"/api/feeds/{feed.name}/statements", json=said)
+    dag = f"judge_incident.{feed.name}"
+    assert answer.status_code == 202
+    url = f"http://airflow:8080/dags/{dag}/runs/manual__2026-11-25T12%3A00%3A00%2B00%3A00"
+    assert answer.json() == {"dag": dag, "run": RUN, "state": "queued", "url": url}
+    [(method, path, asked)] = airflow.came
+    assert (method, path) == ("POST", f"/api/v2/dags/{dag}/dagRuns")
+    assert asked == {"logical_date": None, "conf": conf | {"user": "olga"}, "note": "olga, by the API"}
+    [line] = map(json.loads, (tmp_path / "audit.jsonl").read_text().splitlines())
+    assert (line["user"], line["act"], line["conf"]) == ("olga", dag, conf)
+    airflow.state = "success"
+    assert operator.get(answer.headers["location"]).json()["state"] == "success"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"verdict": "false", "reason": "r"},
+        {"verdict": "false", "incident": "a", "statement": 1, "reason": "r"},
+        {"verdict": "exclude", "reason": "r"},
+        {"verdict": "exclude", "from": "2026-11-25T10:00:00Z", "reason": "r"},
+        {"verdict": "exclude", "service": "a", "reason": "r"},
+        {"verdict": "exclude", "incident": "a", "from": "2026-11-25T10:00:00Z", "to": "2026-11-25T12:00:00Z", "reason": "r"},
+        {"verdict": "exclude", "from": "2026-11-25T10:00:00Z", "to": "2026-11-25T10:00:00Z", "reason": "r"},
+        {"verdict": "exclude", "from": "2026-11-25T10:00:00", "to": "2026-11-25T12:00:00", "reason": "r"},
+        {"verdict": "take_back", "incident": "a", "reason": "r"},
+        {"verdict": "take_back", "statement": 0, "reason": "r"},
+        {"verdict": "true", "incident": "a", "reason": "r"},
+        FALSE | {"reason": ""},
+        FALSE | {"reason": " "},
+        FALSE | {"reason": "two\nlines"},
+        FALSE | {"reason": "r" * 501},
+        FALSE | {"more": 1},
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_airflow_is_asked(operator, airflow, feed, said):
+    problem(operator.post(f"/api/feeds/{feed.name}/statements", json=said), 422, "invalid-parameter")
+    assert airflow.came == []
+
+
+def test_without_an_operators_login_nothing_is_asked(operator, airflow, feed, tmp_path):
+    path = f"/api/feeds/{feed.name}/statements"
+    problem(operator.post(path, json=FALSE, headers={"Authorization": ""}), 401, "login-needed")
+    problem(operator.get(f"/api/acts/judge_incident.x/{RUN}", headers={"Authorization": ""}), 401, "login-needed")
+    assert (airflow.came, (tmp_path / "audit.jsonl").exists()) == ([], False)
+
+
+def test_a_feed_that_is_not_declared_is_refused(operator, airflow):
+    problem(operator.post("/api/feeds/none/statements", json=FALSE), 404, "unknown-feed")
+    assert airflow.came == []
+
+
+@pytest.mark.parametrize(("status", "answer", "kind"), [(404, 404, "unknown-act"), (409, 502, "airflow-refuses")])
+def test_what_airflow_says_is_passed_on(operator, airflow, feed, status, answer, kind):
+    airflow.status = status
+    problem(operator.post(f"/api/feeds/{feed.name}/statements", json=FALSE), answer, kind)
+
+
+def test_an_airflow_that_is_away_is_named(operator, airflow, feed):
+    airflow.away = True
+    body = problem(operator.post(f"/api/feeds/{feed.name}/statements", json=FALSE), 503, "no-airflow")
+    assert "http://airflow:8080" in body["detail"]
+    assert "secret" not in json.dumps(body)
+
+
+def test_an_audit_log_that_can_not_be_written_lets_nothing_happen(operator, airflow, feed, tmp_path):
+    (tmp_path / "audit.jsonl").mkdir()
+    client = TestClient(operator.app, base_url="http://127.0.0.1", raise_server_exceptions=False, headers=operator.headers)
+    problem(client.post(f"/api/feeds/{feed.name}/statements", json=FALSE), 500, "unexpected")
+    assert airflow.came == []
+
+
+def test_a_user_acts_sixty_times_a_minute_at_most(operator, airflow, feed):
+    path = f"/api/feeds/{feed.name}/statements"
+    assert [operator.post(path, json=FALSE).status_code for _ in range(61)] == [202] * 60 + [429]
+    assert len(airflow.came) == 60
