@@ -24,6 +24,13 @@ export interface Me {
   role: "viewer" | "operator" | null;
 }
 
+export interface Act {
+  dag: string;
+  run: string;
+  state: "queued" | "running" | "success" | "failed";
+  url: string;
+}
+
 export interface ServiceInfo {
   name: string;
   at: string | null;

@@ -7,9 +7,11 @@ import { byId, empty } from "./dom.js";
 import { earlier } from "./earlier.js";
 import { late, mark, readingsAsOf, verdict } from "./freshness.js";
 import { gateResults } from "./gate.js";
-import { incidents, withIncident } from "./incidents.js";
+import { incidents, inWords, withIncident } from "./incidents.js";
+import { judge } from "./judge.js";
 import { insert, slide } from "./live_series.js";
 import { failing, get, onlyLoad, run } from "./loads.js";
+import { login, showLogin } from "./login_state.js";
 import * as panels from "./panels.js";
 import { around, byKey, sight, span, windowOf } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
@@ -35,7 +37,7 @@ const path = (rest = "") => `/api/feeds/${encodeURIComponent(chosen.feed.name)}$
 
 /** Takes the choice from the URL, shows it, and follows it. */
 async function start() {
-  [chosen.feeds] = await Promise.all([get("/api/feeds"), loadHealth()]);
+  [chosen.feeds] = await Promise.all([get("/api/feeds"), loadHealth(), showLogin()]);
   await choose(asked(), "replace");
 }
 
@@ -163,7 +165,10 @@ function lookAtIncident(incident) {
 /** @type {(service: string, at: string) => void} Chooses the service, around that instant if the chart does not show it already. */
 const lookAt = (service, at) => take({ service, span: shown(at) ? chosen.span : around(at, chosen.minutes) });
 const drawAnomalies = () => panels.anomalies(now.anomalies, chosen.feed, chosen.service, ({ service, at }) => lookAt(service, at));
-const drawIncidents = () => incidents(now.incidents, chosen.feed, chosen.service, lookAtIncident, ({ service, start }) => lookAt(service, start));
+/** @type {(incident: IncidentInfo) => void} */
+const judgeIncident = (incident) => judge(incident, chosen.feed, inWords(incident), () => run("readings", reload));
+const drawIncidents = () =>
+  incidents(now.incidents, chosen.feed, chosen.service, lookAtIncident, ({ service, start }) => lookAt(service, start), login.me.role === "operator" ? judgeIncident : null);
 
 function drawFlagged() {
   drawAnomalies();

@@ -6,6 +6,7 @@ import { FleetList } from "./fleet_list.js";
 import { FleetState } from "./fleet_state.js";
 import { readingsAsOf, verdict } from "./freshness.js";
 import { failing, get, run } from "./loads.js";
+import { showLogin } from "./login_state.js";
 import { serverNow, takeTime } from "./server_time.js";
 import { Stream } from "./stream.js";
 import { Toggles } from "./toggles.js";
@@ -222,5 +223,6 @@ setInterval(() => {
   soonAsk();
 }, STATE_SECONDS * 1000);
 globalThis.sundial = { list, state, stream }; // for the browser's console and the tests
+run("login", showLogin);
 stream.follow("/api/events"); // before it loads, so that no reading is missed in between
 run("readings", load);

@@ -6,6 +6,7 @@ import { serverNow } from "./server_time.js";
 /** @import { FeedInfo, IncidentInfo, Verdict } from "../page.d.ts" */
 /** @typedef {(incident: IncidentInfo) => void} Look */
 /** @typedef {(place: { service: string, start: string }) => void} Choose */
+/** @typedef {((incident: IncidentInfo) => void) | null} Judge of an operator; null for others */
 
 /** Ids of the groups whose members are shown. @type {Set<string>} */
 const unfolded = new Set();
@@ -18,12 +19,13 @@ const unfolded = new Set();
  * @param {string | null} selected
  * @param {Look} look
  * @param {Choose} choose
+ * @param {Judge} judge
  */
-export function incidents(list, feed, selected, look, choose) {
+export function incidents(list, feed, selected, look, choose, judge) {
   const zone = clock(feed.timezone);
   const sorted = [...list].sort((a, b) => Number(a.end !== null) - Number(b.end !== null) || Date.parse(b.start) - Date.parse(a.start));
   byId("incidents-card").hidden = !list.length;
-  byId("incidents").replaceChildren(...sorted.map((each) => incidentRow(each, zone, selected, look, choose)));
+  byId("incidents").replaceChildren(...sorted.map((each) => incidentRow(each, zone, selected, look, choose, judge)));
 }
 
 /**
@@ -42,8 +44,9 @@ export function withIncident(list, incident) {
  * @param {string | null} selected
  * @param {Look} look
  * @param {Choose} choose
+ * @param {Judge} judge
  */
-function incidentRow(each, zone, selected, look, choose) {
+function incidentRow(each, zone, selected, look, choose, judge) {
   const group = each.kind === "group";
   const who = group ? make("strong", { text: `${each.services} services` }) : link(each.service);
   const open = each.end === null;
@@ -55,9 +58,20 @@ function incidentRow(each, zone, selected, look, choose) {
     make("p", { class: "quiet", text: each.cause }),
   );
   if (each.verdict) row.append(make("p", { class: "verdict", text: said(each.verdict, zone) }));
+  if (judge) row.append(judging(each, judge));
   if (group) row.append(members(each, zone, choose));
   else row.addEventListener("click", () => look(each));
   return row;
+}
+
+/** @type {(each: IncidentInfo, judge: (incident: IncidentInfo) => void) => HTMLElement} */
+function judging(each, judge) {
+  const button = make("button", { type: "button", class: "link judge", text: each.verdict ? "Take back" : "Judge" });
+  button.addEventListener("click", (event) => {
+    event.stopPropagation();
+    judge(each);
+  });
+  return button;
 }
 
 /**
@@ -65,7 +79,7 @@ function incidentRow(each, zone, selected, look, choose) {
  * @param {Verdict} verdict
  * @param {ReturnType<typeof clock>} zone
  */
-const said = ({ kind, by, at, reason }, zone) => `${kind === "false" ? "No incident" : "Left out of the normal"}, says ${by} (${zone.dated(at)}): ${reason}`;
+const said = ({ kind, by, at, reason }, zone) => `${kind === "false" ? "False alarm" : "Left out of the normal"}, says ${by} (${zone.dated(at)}): ${reason}`;
 
 /**
  * The members of a group, the first mover first. A member's id is its service and its start.

@@ -8,8 +8,9 @@ import { get, send } from "./loads.js";
 /** @type {{ me: Me }} */
 export const login = { me: { name: null, role: null } };
 
-/** Asks who one is, and shows it. @param {HTMLElement} header */
-export async function showLogin(header) {
+/** Asks who one is, and shows it. */
+export async function showLogin() {
+  const header = /** @type {HTMLElement} */ (document.querySelector("header"));
   login.me = await get("/api/me");
   const { name, role } = login.me;
   const place = header.querySelector(".login") ?? header.appendChild(make("p", { class: "login" }));

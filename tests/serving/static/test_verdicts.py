@@ -25,5 +25,5 @@ def test_an_incident_that_was_none_is_shown_so_with_who_when_and_why(page, offli
         said = page.locator("#incidents li p.verdict")
         expect(said).to_have_count(2)
         expect(said.nth(0)).to_have_text("Left out of the normal, says mara (21 Nov 2026, 04:30:00): load test")
-        expect(said.nth(1)).to_have_text(f"No incident, says {NASTY} (21 Nov 2026, 04:30:00): {NASTY}")
+        expect(said.nth(1)).to_have_text(f"False alarm, says {NASTY} (21 Nov 2026, 04:30:00): {NASTY}")
         assert page.title() != "owned"

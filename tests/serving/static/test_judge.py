@@ -1,0 +1,163 @@
+"""An operator logs in on the page, judges an incident and takes it back; Airflow is a small server that does as the DAG does."""
+
+import contextlib
+import dataclasses
+import datetime as dt
+import threading
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+from fastapi import FastAPI, Request
+from playwright.sync_api import Page, expect
+
+from contracts.users import Users
+from tests.serving import world
+from tests.serving.conftest import NASTY, served
+from tests.serving.test_incidents import of
+from tests.support.waiting import until
+
+AT = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
+
+
+class Airflow:
+    """A run is queued, then running, then what `ends` is; a statement that succeeds is in the table."""
+
+    def __init__(self, lake, feed):
+        self.app, self.came, self.looks, self.ends, self._lake, self._feed = FastAPI(), [], 0, "success", lake, feed
+        self.app.post("/auth/token")(lambda: {"access_token": "t"})
+        self.app.post("/api/v2/dags/{dag}/dagRuns")(self.begin)
+        self.app.get("/api/v2/dags/{dag}/dagRuns/{run}")(self.look)
+
+    async def begin(self, request: Request, dag: str) -> dict:
+        self.came.append((dag, (await request.json())["conf"]))
+        self.looks = 0
+        return {"dag_run_id": f"manual__{len(self.came)}", "state": "queued"}
+
+    async def look(self, dag: str, run: str) -> dict:
+        self.looks += 1
+        if self.looks == 2 and self.ends == "success":
+            self._keep(self.came[-1][1])
+        return {"dag_run_id": run, "state": "running" if self.looks < 2 else self.ends}
+
+    def _keep(self, conf: dict) -> None:
+        said = {"By": f"{conf['user']}, by admin", "Reason": conf["reason"]}
+        number = len(self.came)
+        if conf["verdict"] == "take_back":
+            world.say(self._lake, self._feed, number, "take_back", TakesBack=conf["statement"], **said)
+        elif conf["verdict"] == "false":
+            world.say(self._lake, self._feed, number, "false", IncidentId=conf["incident"], **said)
+        else:
+            world.say(self._lake, self._feed, number, "exclude", AT, ServiceName=conf["service"], **said)
+
+
+@contextlib.contextmanager
+def listening(app: FastAPI) -> Iterator[str]:
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        until("the server listens", lambda: server.started)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(15)
+
+
+@pytest.fixture
+def airflow(lake, feed):
+    return Airflow(lake, feed)
+
+
+@pytest.fixture
+def site(offline, feed, lake, tmp_path, airflow):
+    """The page of service a, which has two closed incidents; and the tokens of an operator and of a viewer."""
+    users, operator = Users({}).added("olga", "operator", AT, None)
+    users, viewer = users.added("victor", "viewer", AT, None)
+    (tmp_path / "users.json").write_text(users.text())
+    world.promote(lake, feed, {"a": 10.0})
+    with listening(airflow.app) as address:
+        access = {"users": tmp_path / "users.json", "airflow": address, "airflow_user": "admin", "airflow_password": "p"}
+        with served(dataclasses.replace(offline, **access)) as (url, state):
+            start = round(AT.timestamp() * 1000)
+            for service in ("a", NASTY):
+                state.incidents.put(feed.name, dataclasses.replace(of(service, start), state="closed", end=start + 600_000))
+            yield f"{url}/?feed={feed.name}&service=a", operator, viewer
+
+
+def log_in(page: Page, token: str) -> None:
+    page.get_by_role("link", name="Log in").click()
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Log in").click()
+
+
+def test_an_operator_judges_an_incident_and_takes_it_back(page, site, feed, airflow):
+    url, operator, _ = site
+    page.goto(url)
+    expect(page.locator("#incidents > li")).to_have_count(2)
+    expect(page.get_by_role("button", name="Judge")).to_have_count(0)
+    log_in(page, operator)
+    expect(page).to_have_url(url)
+    expect(page.locator("header .login")).to_contain_text("olga (operator)")
+    row = page.locator("#incidents > li").filter(has_text="img src")
+    row.get_by_role("button", name="Judge").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(NASTY)
+    dialog.get_by_label("Reason").fill(NASTY)
+    dialog.get_by_role("button", name="Keep it").click()
+    expect(dialog).to_be_hidden(timeout=20_000)
+    expect(row.locator(".verdict")).to_contain_text("False alarm, says olga, by admin")
+    [(dag, conf)] = airflow.came
+    assert dag == f"judge_incident.{feed.name}"
+    said = {"verdict": "false", "incident": f"{NASTY}@{round(AT.timestamp() * 1000)}", "reason": NASTY}
+    assert conf == said | {"user": "olga"}
+    row.get_by_role("button", name="Take back").click()
+    expect(dialog.get_by_role("radio")).to_have_count(0)
+    dialog.get_by_label("Reason").fill("it was one")
+    page.keyboard.press("Enter")
+    expect(dialog).to_be_hidden(timeout=20_000)
+    expect(row.locator(".verdict")).to_have_count(0)
+    assert airflow.came[1][1] == {"verdict": "take_back", "statement": 1, "reason": "it was one", "user": "olga"}
+    assert page.title() != "owned"
+
+
+def test_readings_are_excluded_by_their_span(page, site, feed, airflow):
+    url, operator, _ = site
+    page.goto(url)
+    log_in(page, operator)
+    page.locator("#incidents > li").filter(has_not_text="img src").get_by_role("button", name="Judge").click()
+    page.get_by_label("Not normal").check()
+    page.get_by_label("Reason").fill("load test")
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator(".list .verdict")).to_contain_text("Left out of the normal, says olga, by admin", timeout=20_000)
+    [(_, conf)] = airflow.came
+    assert (conf["service"], conf["from"], conf["to"]) == ("a", "2026-07-01T12:00:00Z", "2026-07-01T12:10:00Z")
+
+
+def test_what_airflow_could_not_do_is_said_with_the_way_to_its_log(page, site, airflow):
+    url, operator, _ = site
+    airflow.ends = "failed"
+    page.goto(url)
+    log_in(page, operator)
+    page.get_by_role("button", name="Judge").first.click()
+    page.get_by_label("Reason").fill("r")
+    page.get_by_role("button", name="Keep it").click()
+    said = page.locator("#judge-said")
+    expect(said).to_contain_text("Nothing was kept", timeout=20_000)
+    assert said.get_by_role("link").get_attribute("href").endswith("/runs/manual__1")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_a_viewer_judges_nothing_and_a_wrong_token_is_named(page, site):
+    url, _, viewer = site
+    page.goto(url)
+    log_in(page, "sundial_wrong")
+    expect(page.locator("#problem")).to_contain_text("No user has this token")
+    page.get_by_label("Token").fill(viewer)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.locator("header .login")).to_contain_text("victor (viewer)")
+    expect(page.locator("#incidents > li")).to_have_count(2)
+    expect(page.get_by_role("button", name="Judge")).to_have_count(0)
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("link", name="Log in")).to_be_visible()
