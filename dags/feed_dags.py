@@ -3,7 +3,7 @@
 import datetime as dt
 import re
 
-from airflow.sdk import DAG, Asset
+from airflow.sdk import DAG, Asset, Param
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from contracts.feeds import Feed
@@ -15,10 +15,14 @@ from dags.spark_job import DEFAULT_POOL, Afterwards, SparkJob, spark_job
 
 # As --option=value, so that no value can be taken for an option. Airflow admits only [A-Za-z0-9_.~:+-] in a run id.
 RUN_ID = "--run-id={{ run_id }}"
-# Who has triggered the run in Airflow; if that is serving, for whom.
-BY = (
-    "--by={{ dag_run.conf['user'] ~ ', by ' if (dag_run.conf or {}).get('user') }}"
-    "{{ dag_run.triggering_user_name or dag.dag_id }}"
+# Who has triggered the run in Airflow; if that was a program on behalf of a user, who.
+BY = "--by={{ params.get('user') ~ ', by ' if params.get('user') }}{{ dag_run.triggering_user_name or dag.dag_id }}"
+USER = Param(
+    None,
+    type=["string", "null"],
+    pattern="^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$",
+    title="User",
+    description="For programs that trigger the run: on whose behalf. Kept beside the name of the Airflow user.",
 )
 ANSWER_WITHIN = dt.timedelta(hours=12)
 MINUTE = dt.timedelta(minutes=1)

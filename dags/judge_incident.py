@@ -31,7 +31,7 @@ import datetime as dt
 from airflow.sdk import Param
 
 from contracts.feeds import load_feeds
-from dags.feed_dags import BY, MINUTE, RUN_ID, asset, feed_dag
+from dags.feed_dags import BY, MINUTE, RUN_ID, USER, asset, feed_dag
 from dags.spark_job import DEFAULT_POOL, spark_job
 
 # Airflow's form goes by the format `date-time`, but Airflow does not check it.
@@ -59,6 +59,7 @@ PARAMS = {
         None, type=["integer", "null"], minimum=1, title="Statement", description="Number of the statement to take back."
     ),
     "reason": Param(type="string", minLength=1, maxLength=500, title="Reason", description="Why. Kept with the statement."),
+    "user": USER,
 }
 
 

@@ -23,7 +23,7 @@ import datetime as dt
 from airflow.sdk import Param
 
 from contracts.feeds import load_feeds
-from dags.feed_dags import BY, MINUTE, RUN_ID, asset, feed_dag
+from dags.feed_dags import BY, MINUTE, RUN_ID, USER, asset, feed_dag
 from dags.spark_job import DEFAULT_POOL, spark_job
 
 VERSION = Param(type="integer", minimum=0, title="Version", description="Version of the baseline to put in force again.")
@@ -37,7 +37,7 @@ for feed in load_feeds().values():
         ["batch", "repair"],
         schedule=None,
         dagrun_timeout=dt.timedelta(hours=1),
-        params={"version": VERSION, "reason": REASON},
+        params={"version": VERSION, "reason": REASON, "user": USER},
     ):
         spark_job(
             "rollback_baseline",

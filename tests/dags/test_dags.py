@@ -119,6 +119,8 @@ def test_a_judgement_passes_on_what_was_given_and_its_walk_follows(bag):
         *("--feed", "road-traffic", "--run-id=r1", "--verdict=exclude", "--service=a {{ b }} '\"", "--from=2026-11-21"),
         *("--to=2026-11-22", "--by=mara", "--reason=--a drill"),
     ]
+    context["params"] = params | {"user": "olga@example.org"}
+    assert "--by=olga@example.org, by mara" in [task.render_template(each, context) for each in task.application_args]
     assert [outlet.name for outlet in task.outlets] == ["exclusions.road-traffic"]
     condition = repr(bag.dags["find_incidents.road-traffic"].timetable.asset_condition)
     assert condition.startswith("AssetAny")
