@@ -1,6 +1,6 @@
 #!/bin/sh
 # Creates the secrets of docker-compose.yml: passwords and keys in .env, a certificate authority and the brokers' certificates in
-# .secrets/. Existing ones stay. Needs openssl.
+# .secrets/, and the first user of the dashboard and the API: Prometheus. Existing ones stay. Needs openssl.
 #   docker/secrets.sh [FOLDER]     for another folder than the repository
 set -eu
 umask 077
@@ -35,6 +35,7 @@ setting AIRFLOW_API_SECRET "$(random)"
 setting AIRFLOW_JWT_SECRET "$(openssl rand -hex 64)"
 setting SPARK_SECRET "$(random)"
 setting GRAFANA_PASSWORD "$(random)"
+setting SUNDIAL_SESSION_SECRET "$(random)"
 
 cd .secrets
 if [ ! -e ca.key ]; then
@@ -56,5 +57,14 @@ for broker in kafka-1 kafka-2 kafka-3; do
   rm "$broker/key" "$broker/crt" "$broker/request" "$broker/extensions"
 done
 chmod 644 ca.crt
-if [ "$(id -u)" = 0 ]; then chown -R "$user:$group" kafka-*; fi
+if [ ! -e users/users.json ]; then
+  mkdir -p users prometheus
+  token=sundial_$(openssl rand -hex 32)
+  printf %s "$token" >prometheus/token
+  printf '[{"name": "prometheus", "role": "viewer", "sha256": "%s", "made_at": "%s"}]\n' \
+    "$(printf %s "$token" | openssl dgst -sha256 -r | cut -d ' ' -f 1)" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >users/users.json
+  chmod 755 prometheus # Prometheus runs as a user of its own; .secrets itself is closed to others
+  chmod 644 prometheus/token
+fi
+if [ "$(id -u)" = 0 ]; then chown -R "$user:$group" kafka-* users; fi
 echo "secrets are in $(cd .. && pwd)/.env and .secrets; keep .secrets/ca.key elsewhere: only a new certificate needs it"

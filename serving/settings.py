@@ -15,6 +15,7 @@ from supervision.spark_history import HISTORY
 
 PAGE = "SUNDIAL_API"
 AIRFLOW, AIRFLOW_USER, AIRFLOW_PASSWORD = "SUNDIAL_AIRFLOW", "SUNDIAL_AIRFLOW_USER", "SUNDIAL_AIRFLOW_PASSWORD"
+AIRFLOW_URL = "SUNDIAL_AIRFLOW_URL"
 USERS, AUDIT, SESSION = "SUNDIAL_USERS", "SUNDIAL_AUDIT_LOG", "SUNDIAL_SESSION_SECRET"
 LEAST_SECRET = 32  # characters
 REQUIRED = {
@@ -44,6 +45,7 @@ class Settings:
     users: Path | None = None  # file that `sundial users` writes; None: nobody can log in
     audit: Path | None = None  # file of who did what, beside the log
     airflow: str = ""  # address of Airflow, through which operators change things
+    airflow_url: str = ""  # the same as browsers find it
     airflow_user: str = ""
     airflow_password: str = field(default="", repr=False)
     session_secret: str = field(default_factory=lambda: secrets.token_urlsafe(64), repr=False)  # signs the cookies of logins
@@ -83,6 +85,7 @@ class Settings:
             spark_history=history,
             hosts=tuple(hosts) or cls.hosts,
             airflow=airflow.rstrip("/"),
+            airflow_url=(env.get(AIRFLOW_URL) or airflow).rstrip("/"),
             airflow_user=env.get(AIRFLOW_USER, ""),
             airflow_password=env.get(AIRFLOW_PASSWORD, ""),
             users=_path(env, USERS),

@@ -78,7 +78,7 @@ class State:
             KnownUsers(settings.users),
             RateLimit(*WRONG_TOKENS),
             RateLimit(*ACTS),
-            ThroughAirflow(settings.airflow_rest(), settings.airflow),
+            ThroughAirflow(settings.airflow_rest(), settings.airflow_url or settings.airflow),
             Audit(settings.audit),
         )
 

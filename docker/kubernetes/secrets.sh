@@ -15,12 +15,17 @@ secret() { # SECRET [KEY=NAME]...: with each key's value from NAME of .env
   for pair; do printf '  %s: "%s"\n' "${pair%%=*}" "$(value "${pair#*=}" | tr -d '\n' | base64 | tr -d '\n')"; done
 }
 
+file() { # SECRET FILE: with the file's content, under its name
+  printf -- '---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: sundial}\ndata:\n' "$1"
+  printf '  %s: "%s"\n' "$(basename "$2")" "$(base64 "$2" | tr -d '\n')"
+}
+
 if ! [ -r .env ] || ! [ -r .secrets/ca.crt ]; then
   echo "no .env or no .secrets/ca.crt in $(pwd): run docker/secrets.sh" >&2
   exit 1
 fi
 for name in AIRFLOW_FERNET_KEY AIRFLOW_API_SECRET AIRFLOW_JWT_SECRET AIRFLOW_PASSWORD POSTGRES_PASSWORD \
-  KAFKA_BATCH_PASSWORD KAFKA_STREAMS_PASSWORD KAFKA_SERVING_PASSWORD; do
+  KAFKA_BATCH_PASSWORD KAFKA_STREAMS_PASSWORD KAFKA_SERVING_PASSWORD SUNDIAL_SESSION_SECRET; do
   if [ -z "$(value "$name")" ]; then
     echo "$name is not in $(pwd)/.env: run docker/secrets.sh" >&2
     exit 1
@@ -34,5 +39,7 @@ secret airflow-login AIRFLOW_PASSWORD=AIRFLOW_PASSWORD
 for user in BATCH STREAMS SERVING; do
   secret "kafka-$(echo "$user" | tr '[:upper:]' '[:lower:]')" "SUNDIAL_KAFKA_PASSWORD=KAFKA_${user}_PASSWORD"
 done
+secret serving-access SUNDIAL_SESSION_SECRET=SUNDIAL_SESSION_SECRET SUNDIAL_AIRFLOW_PASSWORD=AIRFLOW_PASSWORD
+file serving-users .secrets/users/users.json
 printf -- '---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: kafka-ca, namespace: sundial}\ndata:\n  ca.crt: |\n'
 sed 's/^/    /' .secrets/ca.crt

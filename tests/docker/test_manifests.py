@@ -107,7 +107,7 @@ def test_a_pod_may_do_little(name):
             "capabilities": {"drop": ["ALL"]},
         }
         assert {"name": "tmp", "mountPath": "/tmp"} in each["volumeMounts"]
-    assert all({"emptyDir", "configMap", "persistentVolumeClaim"} & volume.keys() for volume in spec["volumes"])
+    assert all({"emptyDir", "configMap", "secret", "persistentVolumeClaim"} & volume.keys() for volume in spec["volumes"])
 
 
 @every_pod

@@ -53,10 +53,16 @@ def test_the_script_prints_what_pods_refer_to_and_nothing_else(folder):
         for source in each.get("envFrom", [])
         if "secretRef" in source
     }
+    referred |= {each["secret"]["secretName"] for pod in PODS.values() for each in pod["spec"]["volumes"] if "secret" in each}
     found, made = secrets_of(folder), secrets(folder)
     assert found.keys() == referred
     assert found["airflow"]["AIRFLOW_DATABASE_PASSWORD"] == made["POSTGRES_PASSWORD"]
     assert found["airflow"]["SUNDIAL_ALERT_WEBHOOK"] == ""
+    assert found["serving-access"] == {
+        "SUNDIAL_SESSION_SECRET": made["SUNDIAL_SESSION_SECRET"],
+        "SUNDIAL_AIRFLOW_PASSWORD": made["AIRFLOW_PASSWORD"],
+    }
+    assert found["serving-users"] == {"users.json": (folder / ".secrets/users/users.json").read_text()}
     given = {value for secret in found.values() for value in secret.values()}
     assert not {made[f"KAFKA_{name}_PASSWORD"] for name in ("ADMIN", "SOURCES", "REGISTRY")} & given
     (authority,) = [each for each in yaml.safe_load_all(printed_for(folder)) if each["kind"] == "ConfigMap"]
@@ -134,6 +140,9 @@ def test_a_pod_mounts_what_the_compose_file_mounts(name):
     files = {maps[each["name"]]: each["mountPath"] for each in one["volumeMounts"] if each["name"] in maps}
     authority = {"kafka-ca": "/etc/sundial"} if any("ca.crt" in volume for volume in service["volumes"]) else {}
     assert files == authority | ({"spark": "/etc/spark"} if name in DRIVERS else {})
+    secret = {volume["name"] for volume in pod["spec"]["volumes"] if "secret" in volume}
+    known = [each["mountPath"] for each in one["volumeMounts"] if each["name"] in secret]
+    assert known == [volume.split(":")[1] for volume in service["volumes"] if volume.startswith("./.secrets/users")]
     temporary = {volume["name"]: volume["emptyDir"] for volume in pod["spec"]["volumes"] if "emptyDir" in volume}
     sizes = {each["mountPath"]: temporary[each["name"]] for each in one["volumeMounts"] if each["name"] in temporary}
     wanted = dict(re.match(r"([^:]+):.*size=(\d+[mg])", line).groups() for line in service["tmpfs"])
