@@ -48,7 +48,8 @@ class Settings:
     airflow_url: str = ""  # the same as browsers find it
     airflow_user: str = ""
     airflow_password: str = field(default="", repr=False)
-    session_secret: str = field(default_factory=lambda: secrets.token_urlsafe(64), repr=False)  # signs the cookies of logins
+    # Signs the cookies of logins.
+    session_secret: str = field(default_factory=lambda: secrets.token_urlsafe(64), repr=False, compare=False)
     lookback_seconds: int = 3600  # how far back the topics are read at start
     readings_per_service: int = 10_000  # more than a day of a feed that reports every ten seconds
     services_per_feed: int = 2000  # those of the baseline in force first

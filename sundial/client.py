@@ -10,6 +10,7 @@ API's models: fields and units of a row are those of serving/models.py, baseline
 """
 
 import datetime as dt
+import os
 from collections.abc import Generator
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
@@ -35,13 +36,21 @@ class Client:
     """Every method asks the API once, or once for each page, and raises ApiError where that fails.
 
     url: address of serving. timeout: seconds without a byte after which a request has failed. http: a client of the caller's own,
-    for example with a login; it stays open.
+    for example with the login of a proxy; it stays open. token: of a user (docs/access.md); by default that of SUNDIAL_API_TOKEN.
     """
 
-    def __init__(self, url: str = "http://127.0.0.1:18000", timeout: float = 30.0, http: httpx.Client | None = None):
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:18000",
+        timeout: float = 30.0,
+        http: httpx.Client | None = None,
+        token: str | None = None,
+    ):
         self._url = url.rstrip("/")
         self._timeout = timeout
         self._http = http or httpx.Client()
+        if token := token or os.environ.get("SUNDIAL_API_TOKEN"):
+            self._http.headers["Authorization"] = f"Bearer {token}"
         self._owns = http is None
 
     def __enter__(self) -> Self:

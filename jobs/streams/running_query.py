@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
@@ -141,7 +142,8 @@ class RunningQuery:
         """What the query knows before its first batch."""
         if self._declared.begins_with is None or not self._checkpoint.is_new:
             return None
-        return detector_known.at_midnight(session, self._platform, self._declared.parameters["feeds"])
+        feeds = cast("dict[str, dict[str, Any]]", self._declared.parameters["feeds"])
+        return detector_known.at_midnight(session, self._platform, feeds)
 
     def _schema_id(self, output: Output) -> int:
         return self._known.registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))

@@ -1,5 +1,7 @@
 """Settings from the environment: every variable at fault is named."""
 
+from pathlib import Path
+
 import pytest
 
 from serving.settings import Settings, SettingsError
@@ -16,3 +18,25 @@ def test_settings_name_every_variable_at_fault():
     env = {"SUNDIAL_KAFKA": "k:1", "SUNDIAL_REGISTRY": "http://r/", "SUNDIAL_LAKE": "/l/", "SUNDIAL_STREAMS": "/s"}
     assert Settings.from_env(env) == Settings("k:1", "http://r", "/l", "/s")
     assert Settings.from_env(env | {"SUNDIAL_API_HOSTS": "sundial.example, 127.0.0.1"}).hosts == ("sundial.example", "127.0.0.1")
+
+
+def test_settings_of_access_go_together():
+    env = {"SUNDIAL_KAFKA": "k:1", "SUNDIAL_REGISTRY": "http://r/", "SUNDIAL_LAKE": "/l/", "SUNDIAL_STREAMS": "/s"}
+    with pytest.raises(SettingsError) as error:
+        Settings.from_env(env | {"SUNDIAL_AIRFLOW": "http://airflow:8080", "SUNDIAL_SESSION_SECRET": "short"})
+    assert [line.split(" ")[0] for line in str(error.value).splitlines()] == [
+        "SUNDIAL_AIRFLOW_USER",
+        "SUNDIAL_AIRFLOW_PASSWORD",
+        "SUNDIAL_SESSION_SECRET",
+    ]
+    secret = "a secret of 32 characters or more"
+    airflow = {"SUNDIAL_AIRFLOW": "http://airflow:8080/", "SUNDIAL_AIRFLOW_USER": "u", "SUNDIAL_AIRFLOW_PASSWORD": "hidden"}
+    found = Settings.from_env(env | airflow | {"SUNDIAL_SESSION_SECRET": secret, "SUNDIAL_USERS": "/u.json"})
+    assert (found.airflow, found.airflow_url, found.users) == ("http://airflow:8080", "http://airflow:8080", Path("/u.json"))
+    assert found.session_secret == secret
+    assert secret not in repr(found)
+    assert "hidden" not in repr(found)
+    one, two = (Settings.from_env(env).session_secret for _ in range(2))
+    assert one != two
+    elsewhere = Settings.from_env(env | airflow | {"SUNDIAL_AIRFLOW_URL": "https://airflow.example.org/"})
+    assert elsewhere.airflow_url == "https://airflow.example.org"
