@@ -23,21 +23,21 @@ class AirflowApi:
 
     def __init__(self, instance: Instance):
         self.instance = instance
-        self._rest = AirflowRest(instance.airflow, airflow.USER, instance.secrets["password"])
+        self.rest = AirflowRest(instance.airflow, airflow.USER, instance.secrets["password"])
         try:
-            self._rest.log_in()
+            self.rest.log_in()
         except AirflowError as error:
             raise StackError(str(error), remedy="sundial status shows what runs, sundial up starts what does not") from error
 
     def call(self, method: str, path: str, **more) -> dict:
         try:
-            return self._rest.call(method, path, **more)
+            return self.rest.call(method, path, **more)
         except AirflowError as error:
             raise StackError(str(error), log=log_file(self.instance, "airflow-api-server"), remedy="see the log") from error
 
     def make_pool(self, name: str, slots: int, description: str) -> None:
         """The pool, where there is none of that name; one that is there keeps the size that someone set."""
-        if self._rest.answer("GET", f"pools/{name}").status_code == httpx.codes.NOT_FOUND:
+        if self.rest.answer("GET", f"pools/{name}").status_code == httpx.codes.NOT_FOUND:
             self.call("POST", "pools", json={"name": name, "slots": slots, "description": description})
 
     def unpause(self, dag: str) -> None:
@@ -68,7 +68,7 @@ class AirflowApi:
 
     def _await_known(self, dag: str) -> None:
         deadline, parse_requested = time.monotonic() + PARSED_WITHIN, False
-        while self._rest.answer("GET", f"dags/{dag}").status_code == httpx.codes.NOT_FOUND:
+        while self.rest.answer("GET", f"dags/{dag}").status_code == httpx.codes.NOT_FOUND:
             parse_requested = parse_requested or self._request_parse(dag)
             broken = self.call("GET", "importErrors")["import_errors"]
             if broken or time.monotonic() > deadline:
@@ -85,7 +85,7 @@ class AirflowApi:
         """
         siblings = self.call("GET", "dags", params={"dag_id_pattern": f"{dag.partition('.')[0]}.", "limit": 1})["dags"]
         return bool(siblings) and all(
-            self._rest.answer("PUT", f"parseDagFile/{each['file_token']}").is_success for each in siblings
+            self.rest.answer("PUT", f"parseDagFile/{each['file_token']}").is_success for each in siblings
         )
 
     def pause(self, dag: str) -> None:

@@ -138,9 +138,9 @@ class TestWholeStack:
             return api.call("GET", f"dags/{dag}")["last_parsed_time"]
 
         before = parsed()
-        api.client.put(f"parseDagFile/{api.call('GET', f'dags/{dag}')['file_token']}").raise_for_status()
+        api.rest.answer("PUT", f"parseDagFile/{api.call('GET', f'dags/{dag}')['file_token']}").raise_for_status()
         until("its file is parsed", lambda: parsed() > before)
-        api.client.delete(f"dags/{dag}").raise_for_status()
+        api.rest.answer("DELETE", f"dags/{dag}").raise_for_status()
         api.unpause(dag)
         assert not api.call("GET", f"dags/{dag}")["is_paused"]
 
