@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import deltalake
+import httpx
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+from contracts.users import Users
 from stack.commands.cli import app
 from stack.parts import airflow
 from tests.end_to_end import oracle
@@ -36,6 +38,17 @@ def run(story: Story, dag: str) -> str:
     started = story.api.start(dag)
     story.api.watch(dag, started, print, NIGHT)
     return started
+
+
+def judged_by_api(story: Story, statement: dict) -> str:
+    """What an operator says by serving's API, with a token that `sundial users add` makes; the token."""
+    users, token = Users.read(story.instance.users).added("olga", "operator", dt.datetime.now(dt.UTC), None)
+    story.instance.users.write_text(users.text())
+    with httpx.Client(base_url=story.instance.api, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
+        asked = client.post(f"/api/feeds/{FEED.name}/statements", json=statement)
+        assert asked.status_code == 202, asked.text
+        until("Airflow has done it", lambda: client.get(asked.headers["location"]).json()["state"] == "success", 300)
+    return token
 
 
 def history(story: Story) -> deltalake.DeltaTable:
@@ -159,11 +172,16 @@ def test_what_a_person_says_is_kept_with_the_name_and_can_be_taken_back(story):
         assert "one that is in force can be taken back: 1" in wrong.stderr
         taken_back = judge("take-back", FEED.name, "1", "--reason", "a mistake")
         assert taken_back.exit_code == 0, taken_back.stderr
+        token = judged_by_api(story, {"verdict": "exclude", "from": span[1], "to": span[3], "reason": "by the API"})
         events = story.api.call("GET", "assets/events", params={"source_dag_id": JUDGE})["asset_events"]
     rows = deltalake.DeltaTable(str(story.instance.lake / "exclusions" / FEED.table)).to_pyarrow_table().sort_by("Id").to_pylist()
     kept = [(row["Kind"], row["ServiceName"], row["End"], row["TakesBack"], row["By"], row["Reason"]) for row in rows]
     assert kept == [
         ("exclude", SERVICES[0], end, None, airflow.USER, "load test, 'planned'"),
         ("take_back", None, None, 1, airflow.USER, "a mistake"),
+        ("exclude", None, end, None, f"olga, by {airflow.USER}", "by the API"),
     ]
+    audit = (story.instance.logs / "audit.jsonl").read_text()
+    assert json.loads(audit.splitlines()[-1])["user"] == "olga"
+    assert token not in audit
     assert len(events) == len(rows), "the walk of incidents follows each"
