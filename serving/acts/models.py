@@ -27,6 +27,32 @@ class ActInfo(BaseModel):
     url: str = Field(description="The run's page in Airflow.")
 
 
+Reason = Annotated[str, Field(min_length=1, max_length=500, description="One line."), AfterValidator(_one_line)]
+
+
+class Answer(BaseModel):
+    """A person's answer to the question whether a refused candidate is promoted nevertheless."""
+
+    model_config = ConfigDict(extra="forbid")
+    approve: bool
+    reason: Reason
+
+
+class Rollback(BaseModel):
+    """An earlier version that is to be in force again."""
+
+    model_config = ConfigDict(extra="forbid")
+    version: Annotated[int, Field(ge=0, lt=2**31, description="Of the baseline, as its history names it.")]
+    reason: Reason
+
+
+class Switch(BaseModel):
+    """Whether the feed's stream shall run."""
+
+    model_config = ConfigDict(extra="forbid")
+    on: bool
+
+
 class Said(BaseModel):
     """What a person says of an incident or of readings."""
 
@@ -45,7 +71,7 @@ class Said(BaseModel):
     start: Annotated[AwareDatetime | None, Field(alias="from", description="The first moment to exclude.")] = None
     end: Annotated[AwareDatetime | None, Field(alias="to", description="The end; a reading at this moment stays.")] = None
     statement: Annotated[Annotated[int, Field(ge=1, lt=2**31)] | None, Field(description="The one to take back.")] = None
-    reason: Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_one_line)]
+    reason: Reason
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:

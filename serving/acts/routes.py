@@ -1,20 +1,21 @@
 """What operators may change."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 from fastapi.concurrency import run_in_threadpool
 
 from contracts.users import User
 from serving.access.callers import Operator
-from serving.acts.models import ActInfo, Said
+from serving.acts.models import ActInfo, Answer, Rollback, Said, Switch
 from serving.acts.through_airflow import Act
 from serving.dependencies import INVALID, PROBLEM, REFUSED, CurrentState, DeclaredFeed, Responses
 from serving.problems import ProblemError
 from serving.state import State
 
 router = APIRouter(tags=["acts"])
+RunId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_.~:+-]{1,250}$", description="Of Airflow.")]
 MAY_FAIL: Responses = {
     401: PROBLEM | {"description": "Nobody has logged in, or the token does not count."},
     403: PROBLEM | {"description": "Only operators may do it; or another site's page sent it."},
@@ -33,26 +34,70 @@ MAY_FAIL: Responses = {
 )
 async def say(feed: DeclaredFeed, said: Said, user: Operator, state: CurrentState, response: Response) -> ActInfo:
     """Begins a run of `judge_incident.<feed>`, which keeps the statement with who made it, when and why."""
-    act = await _begun(state, user, f"judge_incident.{feed.name}", said.conf())
-    response.headers["Location"] = f"/api/acts/{act.dag}/{act.run}"
-    return ActInfo.model_validate(asdict(act))
+    return await _begun(state, user, f"judge_incident.{feed.name}", said.conf(), response)
+
+
+@router.post(
+    "/api/feeds/{feed}/baseline/rollback",
+    summary="Put an earlier version of the baseline in force again",
+    status_code=202,
+    responses=REFUSED | MAY_FAIL,
+)
+async def roll_back(feed: DeclaredFeed, to: Rollback, user: Operator, state: CurrentState, response: Response) -> ActInfo:
+    """Begins a run of `rollback_baseline.<feed>`."""
+    return await _begun(state, user, f"rollback_baseline.{feed.name}", to.model_dump(), response)
+
+
+@router.post(
+    "/api/feeds/{feed}/gate-results/{run}/answer",
+    summary="Approve or reject a candidate that the gate refused",
+    status_code=202,
+    responses=REFUSED | MAY_FAIL | {409: PROBLEM | {"description": "The run does not wait for an answer."}},
+)
+async def answer(
+    feed: DeclaredFeed, run: RunId, said: Answer, user: Operator, state: CurrentState, response: Response
+) -> ActInfo:
+    """Answers the run, which then promotes the candidate, or fails."""
+    _note(state, user, "answer", {"feed": feed.name, "run": run, **said.model_dump()})
+    act = await run_in_threadpool(state.acts.answer, feed.name, run, said.approve, said.reason, user.name)
+    return _info(act, response)
+
+
+@router.post(
+    "/api/feeds/{feed}/stream", summary="Switch the feed's stream on or off", status_code=204, responses=REFUSED | MAY_FAIL
+)
+async def switch(feed: DeclaredFeed, wanted: Switch, user: Operator, state: CurrentState) -> Response:
+    """As pausing and unpausing `supervise_streams.<feed>` does. What runs ends at the end of a batch."""
+    dag = f"supervise_streams.{feed.name}"
+    _note(state, user, dag, wanted.model_dump())
+    await run_in_threadpool(state.acts.switch, dag, wanted.on)
+    return Response(status_code=204)
 
 
 @router.get("/api/acts/{dag}/{run}", summary="How something that was asked for goes", responses=MAY_FAIL | INVALID)
 async def act(
     dag: Annotated[str, Path(pattern=r"^[a-z_]{1,60}\.[a-z][a-z0-9-]{0,62}$")],
-    run: Annotated[str, Path(pattern=r"^[A-Za-z0-9_.~:+-]{1,250}$")],
+    run: RunId,
     user: Operator,
     state: CurrentState,
 ) -> ActInfo:
     return ActInfo.model_validate(asdict(await run_in_threadpool(state.acts.look, dag, run)))
 
 
-async def _begun(state: State, user: User, dag: str, conf: dict[str, str | int]) -> Act:
-    """The act is noted before it is begun: nothing is done that nobody can be asked about."""
+async def _begun(state: State, user: User, dag: str, conf: dict[str, str | int], response: Response) -> ActInfo:
+    _note(state, user, dag, {"conf": conf})
+    return _info(await run_in_threadpool(state.acts.begin, dag, conf, user.name), response)
+
+
+def _info(act: Act, response: Response) -> ActInfo:
+    response.headers["Location"] = f"/api/acts/{act.dag}/{act.run}"
+    return ActInfo.model_validate(asdict(act))
+
+
+def _note(state: State, user: User, act: str, about: dict[str, Any]) -> None:
+    """An act is noted before it is begun: nothing is done that nobody can be asked about."""
     if wait := state.acting.wait(user.name):
         detail = f"{user.name} has changed too much within a minute."
         raise ProblemError(429, "too-often", "Wait before the next change", detail, f"Try again in {wait:.0f} seconds.")
     state.acting.count(user.name)
-    state.audit.note(user, dag, {"conf": conf})
-    return await run_in_threadpool(state.acts.begin, dag, conf, user.name)
+    state.audit.note(user, act, about)

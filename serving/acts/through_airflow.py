@@ -1,6 +1,6 @@
 """Acts as runs of Airflow's DAGs. Airflow says what became of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import quote
@@ -11,6 +11,7 @@ from serving.problems import ProblemError
 from supervision.airflow_rest import AirflowError, AirflowRest
 
 State = Literal["queued", "running", "success", "failed"]
+APPROVE = "approve"  # the task that asks, see dags/feed_dags.py
 USER = "user"  # in a run's conf: who asked for it, by serving
 
 
@@ -33,21 +34,48 @@ class ThroughAirflow:
     def begin(self, dag: str, conf: Mapping[str, Any], user: str) -> Act:
         """A new run of the DAG. Raises ProblemError where Airflow refuses it or can't be asked."""
         asked = {"logical_date": None, "conf": {**conf, USER: user}, "note": f"{user}, by the API"}
-        return self._act(dag, self._asked(lambda to: to.call("POST", f"dags/{quote(dag)}/dagRuns", json=asked)))
+        return self._act(dag, self._asked("POST", f"dags/{quote(dag)}/dagRuns", json=asked))
+
+    def answer(self, feed: str, run: str, approves: bool, reason: str, user: str) -> Act:
+        """Answer the question of a run whether its refused candidate is promoted nevertheless. Raises ProblemError, also if the
+        run asks nothing, or no longer."""
+        which = {"response_received": False, "limit": 100}
+        path = f"dags/~/dagRuns/{quote(run)}/hitlDetails"
+        open_ = [each["task_instance"] for each in self._asked("GET", path, params=which)["hitl_details"]]
+        asking = next((each for each in open_ if each["dag_id"].endswith(f".{feed}") and each["task_id"] == APPROVE), None)
+        if asking is None:
+            detail = f"The run {run} of {feed} waits for no answer."
+            remedy = "Somebody has answered it, it has ended, or it does not ask yet. Load the page again."
+            raise ProblemError(409, "no-question", "Nothing waits for an answer", detail, remedy)
+        said = {"chosen_options": ["Approve" if approves else "Reject"], "params_input": {"reason": reason, USER: user}}
+        task = f"dags/{quote(asking['dag_id'])}/dagRuns/{quote(run)}/taskInstances/{APPROVE}/{asking['map_index']}/hitlDetails"
+        self._asked("PATCH", task, json=said)
+        return self.look(asking["dag_id"], run)
+
+    def switch(self, dag: str, on: bool) -> None:
+        """Let the runs of a stream's DAG begin by themselves, or end the one that is active and let no other begin."""
+        paused = {"params": {"update_mask": "is_paused"}, "json": {"is_paused": not on}}
+        self._asked("PATCH", f"dags/{quote(dag)}", **paused)
+        if on:
+            return
+        which = {"state": ["queued", "running"], "order_by": "-run_after", "limit": 1}
+        for run in self._asked("GET", f"dags/{quote(dag)}/dagRuns", params=which)["dag_runs"]:
+            ended = {"params": {"update_mask": "state"}, "json": {"state": "success"}}
+            self._asked("PATCH", f"dags/{quote(dag)}/dagRuns/{quote(run['dag_run_id'])}", **ended)
 
     def look(self, dag: str, run: str) -> Act:
-        return self._act(dag, self._asked(lambda to: to.call("GET", f"dags/{quote(dag)}/dagRuns/{quote(run)}")))
+        return self._act(dag, self._asked("GET", f"dags/{quote(dag)}/dagRuns/{quote(run)}"))
 
     def _act(self, dag: str, found: Mapping[str, Any]) -> Act:
         run = found["dag_run_id"]
         return Act(dag, run, found["state"], f"{self._address}/dags/{quote(dag)}/runs/{quote(run)}")
 
-    def _asked(self, request: Callable[[AirflowRest], dict[str, Any]]) -> dict[str, Any]:
+    def _asked(self, method: str, path: str, **more: Any) -> dict[str, Any]:
         if self._airflow is None:
             remedy = "Set SUNDIAL_AIRFLOW, SUNDIAL_AIRFLOW_USER and SUNDIAL_AIRFLOW_PASSWORD of serving, and restart it."
             raise ProblemError(503, "no-airflow", "Nothing can be changed here", "Serving does not know an Airflow.", remedy)
         try:
-            return request(self._airflow)
+            return self._airflow.call(method, path, **more)
         except (AirflowError, httpx.TransportError) as error:
             status = error.status if isinstance(error, AirflowError) else None
             if status is None:

@@ -1,4 +1,4 @@
-"""What an operator says of an incident becomes a run of the DAG that keeps it, with the operator's name."""
+"""What an operator asks for becomes a run of a DAG, or an answer to one, with the operator's name; all else is refused."""
 
 import dataclasses
 import datetime as dt
@@ -22,6 +22,8 @@ class Airflow:
     def __init__(self):
         self.came: list[tuple[str, str, dict | None]] = []
         self.state, self.status, self.logins, self.away = "queued", 200, 0, False
+        self.active: list[dict] = []
+        self.questions: list[dict] = []
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         if self.away:
@@ -34,7 +36,8 @@ class Airflow:
         if request.headers["authorization"] != "Bearer token 2":
             return httpx.Response(401)
         self.came.append((request.method, path, body))
-        return httpx.Response(self.status, json={"dag_run_id": RUN, "state": self.state})
+        found = {"dag_run_id": RUN, "state": self.state, "dag_runs": self.active, "hitl_details": self.questions}
+        return httpx.Response(self.status, json=found)
 
 
 @pytest.fixture
@@ -148,6 +151,48 @@ def test_an_audit_log_that_can_not_be_written_lets_nothing_happen(operator, airf
     client = TestClient(operator.app, base_url="http://127.0.0.1", raise_server_exceptions=False, headers=operator.headers)
     problem(client.post(f"/api/feeds/{feed.name}/statements", json=FALSE), 500, "unexpected")
     assert airflow.came == []
+
+
+def test_a_rollback_is_a_run_of_its_dag(operator, airflow, feed):
+    answer = operator.post(f"/api/feeds/{feed.name}/baseline/rollback", json={"version": 7, "reason": "v8 is too low"})
+    assert (answer.status_code, answer.json()["dag"]) == (202, f"rollback_baseline.{feed.name}")
+    [(_, path, asked)] = airflow.came
+    assert path == f"/api/v2/dags/rollback_baseline.{feed.name}/dagRuns"
+    assert asked["conf"] == {"version": 7, "reason": "v8 is too low", "user": "olga"}
+    problem(
+        operator.post(f"/api/feeds/{feed.name}/baseline/rollback", json={"version": -1, "reason": "r"}), 422, "invalid-parameter"
+    )
+
+
+@pytest.mark.parametrize(("approve", "chosen"), [(True, "Approve"), (False, "Reject")])
+def test_the_question_of_a_run_is_answered(operator, airflow, feed, approve, chosen):
+    other = {"dag_id": "nightly_baseline.other", "task_id": "approve", "map_index": -1}
+    airflow.questions = [{"task_instance": each} for each in (other, other | {"dag_id": f"nightly_baseline.{feed.name}"})]
+    path = f"/api/feeds/{feed.name}/gate-results/{RUN}/answer"
+    answer = operator.post(path, json={"approve": approve, "reason": "a known change"})
+    assert (answer.status_code, answer.json()["dag"]) == (202, f"nightly_baseline.{feed.name}")
+    asked, answered, looked = airflow.came
+    assert (asked[0], answered[0], looked[0]) == ("GET", "PATCH", "GET")
+    assert answered[1].endswith(f"nightly_baseline.{feed.name}/dagRuns/{RUN}/taskInstances/approve/-1/hitlDetails")
+    assert answered[2] == {"chosen_options": [chosen], "params_input": {"reason": "a known change", "user": "olga"}}
+
+
+def test_a_run_that_asks_nothing_is_not_answered(operator, airflow, feed):
+    airflow.questions = [{"task_instance": {"dag_id": f"nightly_baseline.x{feed.name}", "task_id": "approve", "map_index": -1}}]
+    path = f"/api/feeds/{feed.name}/gate-results/{RUN}/answer"
+    problem(operator.post(path, json={"approve": True, "reason": "r"}), 409, "no-question")
+    assert len(airflow.came) == 1
+
+
+def test_a_stream_is_switched_on_and_off(operator, airflow, feed):
+    dag = f"supervise_streams.{feed.name}"
+    assert operator.post(f"/api/feeds/{feed.name}/stream", json={"on": True}).status_code == 204
+    assert airflow.came == [("PATCH", f"/api/v2/dags/{dag}", {"is_paused": False})]
+    airflow.came, airflow.active = [], [{"dag_run_id": RUN}]
+    assert operator.post(f"/api/feeds/{feed.name}/stream", json={"on": False}).status_code == 204
+    paused, _, ended = airflow.came
+    assert paused == ("PATCH", f"/api/v2/dags/{dag}", {"is_paused": True})
+    assert ended == ("PATCH", f"/api/v2/dags/{dag}/dagRuns/{RUN}", {"state": "success"})
 
 
 def test_a_user_acts_sixty_times_a_minute_at_most(operator, airflow, feed):
