@@ -171,6 +171,11 @@ class Tables:
     def _baseline(self, feed: Feed) -> DeltaTable | None:
         return self.open(f"baseline/{feed.table}")
 
+    def renew(self) -> None:
+        """Have each table opened again by its next reader."""
+        with self._lock:
+            self._opened.clear()
+
     def open(self, name: str) -> DeltaTable | None:
         """The table as of at most FRESH_SECONDS ago."""
         with self._lock:

@@ -81,7 +81,10 @@ async def act(
     user: Operator,
     state: CurrentState,
 ) -> ActInfo:
-    return ActInfo.model_validate(asdict(await run_in_threadpool(state.acts.look, dag, run)))
+    found = await run_in_threadpool(state.acts.look, dag, run)
+    if found.state == "success":
+        state.tables.renew()  # who asked for it sees it at once
+    return ActInfo.model_validate(asdict(found))
 
 
 async def _begun(state: State, user: User, dag: str, conf: dict[str, str | int], response: Response) -> ActInfo:

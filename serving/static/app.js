@@ -7,11 +7,11 @@ import { byId, empty } from "./dom.js";
 import { earlier } from "./earlier.js";
 import { late, mark, readingsAsOf, verdict } from "./freshness.js";
 import { gateResults } from "./gate.js";
-import { incidents, inWords, withIncident } from "./incidents.js";
-import { judge } from "./judge.js";
+import { incidents, withIncident } from "./incidents.js";
 import { insert, slide } from "./live_series.js";
 import { failing, get, onlyLoad, run } from "./loads.js";
-import { login, showLogin } from "./login_state.js";
+import { showLogin } from "./login_state.js";
+import { answering, judging, offerSwitch, rollingBack } from "./operator.js";
 import * as panels from "./panels.js";
 import { around, byKey, sight, span, windowOf } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
@@ -113,8 +113,10 @@ async function loadState() {
   now.streams = streams.filter((/** @type {StreamInfo} */ each) => each.feed === chosen.feed.name);
   now.stateAt = serverNow();
   panels.streams(now.streams, 0, chosen.feed);
-  panels.baseline(baseline, chosen.feed);
-  gateResults(judged, chosen.feed);
+  const again = () => run("state", loadState);
+  panels.baseline(baseline, chosen.feed, rollingBack(chosen.feed, again));
+  gateResults(judged, chosen.feed, answering(chosen.feed, again), baseline.in_force);
+  offerSwitch(now.streams, chosen.feed, again);
   showFreshness();
 }
 
@@ -165,10 +167,7 @@ function lookAtIncident(incident) {
 /** @type {(service: string, at: string) => void} Chooses the service, around that instant if the chart does not show it already. */
 const lookAt = (service, at) => take({ service, span: shown(at) ? chosen.span : around(at, chosen.minutes) });
 const drawAnomalies = () => panels.anomalies(now.anomalies, chosen.feed, chosen.service, ({ service, at }) => lookAt(service, at));
-/** @type {(incident: IncidentInfo) => void} */
-const judgeIncident = (incident) => judge(incident, chosen.feed, inWords(incident), () => run("readings", reload));
-const drawIncidents = () =>
-  incidents(now.incidents, chosen.feed, chosen.service, lookAtIncident, ({ service, start }) => lookAt(service, start), login.me.role === "operator" ? judgeIncident : null);
+const drawIncidents = () => incidents(now.incidents, chosen.feed, chosen.service, lookAtIncident, ({ service, start }) => lookAt(service, start), judging(chosen.feed, () => run("readings", reload)));
 
 function drawFlagged() {
   drawAnomalies();

@@ -2,7 +2,8 @@
 
 import { byId, clock, make, nothing } from "./dom.js";
 
-/** @import { Expectation, FeedInfo, GateResultInfo } from "../page.d.ts" */
+/** @import { Expectation, FeedInfo, GateResultInfo, PromotionInfo } from "../page.d.ts" */
+/** @typedef {((result: GateResultInfo, approve: boolean) => void) | null} Answer of an operator; null for others */
 
 let shown = ""; // what is drawn: drawn again only when it changed, so that what was opened stays open
 
@@ -10,13 +11,15 @@ let shown = ""; // what is drawn: drawn again only when it changed, so that what
  * Results of the feed's runs, newest first.
  * @param {GateResultInfo[]} list
  * @param {FeedInfo} feed
+ * @param {Answer} answer
+ * @param {PromotionInfo | null} force the baseline in force
  */
-export function gateResults(list, feed) {
-  const wanted = JSON.stringify([feed.name, list]);
+export function gateResults(list, feed, answer, force) {
+  const wanted = JSON.stringify([feed.name, list, answer === null, force?.version]);
   if (wanted === shown) return;
   shown = wanted;
   const zone = clock(feed.timezone);
-  const rows = list.map((each) => resultRow(each, zone));
+  const rows = list.map((each, index) => resultRow(each, zone, index === 0 && mayWait(each, force) ? answer : null));
   byId("gate").replaceChildren(...(rows.length ? rows : [nothing("No candidate was judged yet. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`)]));
 }
 
@@ -28,11 +31,15 @@ function verdict({ success, severity }) {
   return success ? "held" : severity === "warning" ? "warning" : "failed";
 }
 
+/** @type {(result: GateResultInfo, force: PromotionInfo | null) => boolean} Whether its run may ask a person what to do. */
+const mayWait = ({ success, run_id: run }, force) => !success && force?.run_id !== run;
+
 /**
  * @param {GateResultInfo} each
  * @param {ReturnType<typeof clock>} zone
+ * @param {Answer} answer
  */
-function resultRow(each, zone) {
+function resultRow(each, zone, answer) {
   const amiss = each.expectations.filter(({ success }) => !success).sort((a, b) => verdict(a).localeCompare(verdict(b))); // failed first
   const row = make(
     "li",
@@ -42,8 +49,16 @@ function resultRow(each, zone) {
     ...amiss.map(trouble),
     make("details", {}, make("summary", { text: `${each.expectations.length - amiss.length} of ${each.expectations.length} expectations held` }), make("ul", {}, ...each.expectations.map(expectation))),
   );
+  if (answer) row.append(make("p", { class: "acts" }, ...[true, false].map((approve) => answerButton(each, approve, answer))));
   if (each.docs_url) row.append(make("a", { class: "link", href: each.docs_url, target: "_blank", rel: "noopener", text: "Data Docs" }));
   return row;
+}
+
+/** @type {(each: GateResultInfo, approve: boolean, answer: NonNullable<Answer>) => HTMLElement} */
+function answerButton(each, approve, answer) {
+  const button = make("button", { type: "button", class: "link", text: approve ? "Approve" : "Reject" });
+  button.addEventListener("click", () => answer(each, approve));
+  return button;
 }
 
 /**

@@ -5,6 +5,7 @@ import { serverNow } from "./server_time.js";
 
 /** @import { AnomalyInfo, Baseline, FeedInfo, Point, PromotionInfo, Rule, Series, Span, StreamHealth, StreamInfo } from "../page.d.ts" */
 /** @typedef {ReturnType<typeof clock>} Zone */
+/** @typedef {((promotion: PromotionInfo) => void) | null} RollBack of an operator; null for others */
 
 const utc = clock("UTC");
 
@@ -144,8 +145,9 @@ function flow({ lag_records: waiting, lag_seconds: since, input_per_second: rate
 /**
  * @param {Baseline} baseline
  * @param {FeedInfo} feed
+ * @param {RollBack} rollBack
  */
-export function baseline({ in_force: force, history }, feed) {
+export function baseline({ in_force: force, history }, feed, rollBack) {
   const zone = clock(feed.timezone);
   byId("history-title").hidden = byId("history").hidden = !force;
   if (!force) {
@@ -164,21 +166,30 @@ export function baseline({ in_force: force, history }, feed) {
     make("p", { class: "how", text: how(force) }),
     make("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [make("dt", { text: name }), make("dd", { text: value })])),
   );
-  byId("history").replaceChildren(...history.map((each) => promotionRow(each, zone)));
+  const wanted = JSON.stringify([feed.name, history, rollBack === null]);
+  if (wanted === shownHistory) return;
+  shownHistory = wanted;
+  byId("history").replaceChildren(...history.map((each) => promotionRow(each, zone, each.version === force.version ? null : rollBack)));
 }
+
+let shownHistory = ""; // what is drawn: drawn again only when it changed, so that a button keeps the focus
 
 /**
  * @param {PromotionInfo} each
  * @param {Zone} zone
+ * @param {RollBack} rollBack
  */
-function promotionRow(each, zone) {
+function promotionRow(each, zone, rollBack) {
   const details = [each.candidate_version === null ? null : `candidate v${each.candidate_version}`, each.as_of && `as of ${each.as_of}`];
+  const button = make("button", { type: "button", class: "link", text: `Roll back to v${each.version}` });
+  button.addEventListener("click", () => rollBack?.(each));
   return make(
     "li",
     {},
     make("div", { class: "line" }, make("strong", { text: `v${each.version}` }), make("time", { datetime: each.promoted_at, text: zone.dated(each.promoted_at) }), gate(each)),
     make("p", { class: "how", text: how(each) }),
     make("p", { class: "quiet", text: details.filter(Boolean).join(" · ") }),
+    ...(rollBack ? [make("p", { class: "acts" }, button)] : []),
   );
 }
 

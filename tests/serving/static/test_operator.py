@@ -1,4 +1,5 @@
-"""An operator logs in on the page, judges an incident and takes it back; Airflow is a small server that does as the DAG does."""
+"""What an operator does on the page: judge an incident, answer the gate, roll back, switch a stream. Airflow is a small server
+that does as the DAGs do."""
 
 import contextlib
 import dataclasses
@@ -27,6 +28,9 @@ class Airflow:
         self.app, self.came, self.looks, self.ends, self._lake, self._feed = FastAPI(), [], 0, "success", lake, feed
         self.app.post("/auth/token")(lambda: {"access_token": "t"})
         self.app.post("/api/v2/dags/{dag}/dagRuns")(self.begin)
+        self.app.get("/api/v2/dags/~/dagRuns/{run}/hitlDetails")(self.questions)
+        self.app.patch("/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails")(self.change)
+        self.app.patch("/api/v2/dags/{dag}")(self.change)
         self.app.get("/api/v2/dags/{dag}/dagRuns/{run}")(self.look)
 
     async def begin(self, request: Request, dag: str) -> dict:
@@ -34,9 +38,18 @@ class Airflow:
         self.looks = 0
         return {"dag_run_id": f"manual__{len(self.came)}", "state": "queued"}
 
+    def questions(self, run: str) -> dict:
+        asking = {"dag_id": f"nightly_baseline.{self._feed.name}", "task_id": "approve", "map_index": -1}
+        return {"hitl_details": [{"task_instance": asking}] if run == "night-2" else []}
+
+    async def change(self, request: Request, dag: str) -> dict:
+        self.came.append((dag, await request.json()))
+        self.looks = 2
+        return {}
+
     async def look(self, dag: str, run: str) -> dict:
         self.looks += 1
-        if self.looks == 2 and self.ends == "success":
+        if self.looks == 2 and self.ends == "success" and dag.startswith("judge_incident"):
             self._keep(self.came[-1][1])
         return {"dag_run_id": run, "state": "running" if self.looks < 2 else self.ends}
 
@@ -71,11 +84,14 @@ def airflow(lake, feed):
 
 @pytest.fixture
 def site(offline, feed, lake, tmp_path, airflow):
-    """The page of service a, which has two closed incidents; and the tokens of an operator and of a viewer."""
+    """The page of service a, which has two closed incidents, two versions of a baseline, and a refused candidate; and the tokens
+    of an operator and of a viewer."""
     users, operator = Users({}).added("olga", "operator", AT, None)
     users, viewer = users.added("victor", "viewer", AT, None)
     (tmp_path / "users.json").write_text(users.text())
-    world.promote(lake, feed, {"a": 10.0})
+    world.promote(lake, feed, {"a": 10.0}, run_id="night-0", candidate_version=1)
+    world.promote(lake, feed, {"a": 11.0}, run_id="night-1", candidate_version=2)
+    world.gate_result(lake, feed, "night-2", False, [world.expectation(success=False)], AT)
     with listening(airflow.app) as address:
         access = {"users": tmp_path / "users.json", "airflow": address, "airflow_user": "admin", "airflow_password": "p"}
         with served(dataclasses.replace(offline, **access)) as (url, state):
@@ -129,7 +145,7 @@ def test_readings_are_excluded_by_their_span(page, site, feed, airflow):
     page.get_by_label("Not normal").check()
     page.get_by_label("Reason").fill("load test")
     page.get_by_role("button", name="Keep it").click()
-    expect(page.locator(".list .verdict")).to_contain_text("Left out of the normal, says olga, by admin", timeout=20_000)
+    expect(page.locator("#incidents .verdict")).to_contain_text("Left out of the normal, says olga, by admin", timeout=20_000)
     [(_, conf)] = airflow.came
     assert (conf["service"], conf["from"], conf["to"]) == ("a", "2026-07-01T12:00:00Z", "2026-07-01T12:10:00Z")
 
@@ -142,7 +158,7 @@ def test_what_airflow_could_not_do_is_said_with_the_way_to_its_log(page, site, a
     page.get_by_role("button", name="Judge").first.click()
     page.get_by_label("Reason").fill("r")
     page.get_by_role("button", name="Keep it").click()
-    said = page.locator("#judge-said")
+    said = page.locator("#act-said")
     expect(said).to_contain_text("Nothing was kept", timeout=20_000)
     assert said.get_by_role("link").get_attribute("href").endswith("/runs/manual__1")
     page.get_by_role("button", name="Cancel").click()
@@ -161,3 +177,44 @@ def test_a_viewer_judges_nothing_and_a_wrong_token_is_named(page, site):
     expect(page.get_by_role("button", name="Judge")).to_have_count(0)
     page.get_by_role("button", name="Log out").click()
     expect(page.get_by_role("link", name="Log in")).to_be_visible()
+
+
+def reason(page: Page, text: str, button: str) -> None:
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Reason").fill(text)
+    dialog.get_by_role("button", name=button).click()
+    expect(dialog).to_be_hidden(timeout=20_000)
+
+
+def test_a_refused_candidate_is_approved(page, site, feed, airflow):
+    url, operator, _ = site
+    page.goto(url)
+    expect(page.locator("#gate")).to_contain_text("refused")
+    expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+    log_in(page, operator)
+    page.get_by_role("button", name="Approve").click()
+    reason(page, "a known change", "Approve")
+    said = {"chosen_options": ["Approve"], "params_input": {"reason": "a known change", "user": "olga"}}
+    assert airflow.came == [(f"nightly_baseline.{feed.name}", said)]
+
+
+def test_an_earlier_version_is_put_in_force_again(page, site, feed, airflow):
+    url, operator, _ = site
+    page.goto(url)
+    log_in(page, operator)
+    expect(page.get_by_role("button", name="Roll back to")).to_have_count(1)
+    page.get_by_role("button", name="Roll back to v0").click()
+    reason(page, "v1 is too high", "Roll back")
+    assert airflow.came == [(f"rollback_baseline.{feed.name}", {"version": 0, "reason": "v1 is too high", "user": "olga"})]
+
+
+def test_a_stream_is_switched_on(page, site, feed, airflow):
+    url, operator, _ = site
+    page.goto(url)
+    log_in(page, operator)
+    page.get_by_role("button", name="Switch the scoring stream on").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Reason")).to_be_hidden()
+    dialog.get_by_role("button", name="Switch on").click()
+    expect(dialog).to_be_hidden()
+    assert airflow.came == [(f"supervise_streams.{feed.name}", {"is_paused": False})]

@@ -1,0 +1,101 @@
+// What an operator may do on the page of a service. For others each function returns null, and the page offers nothing.
+
+import { askFirst } from "./act_dialog.js";
+import { byId, make } from "./dom.js";
+import { inWords } from "./incidents.js";
+import { login } from "./login_state.js";
+
+/** @import { FeedInfo, GateResultInfo, IncidentInfo, PromotionInfo, StreamInfo } from "../page.d.ts" */
+
+const isOperator = () => login.me.role === "operator";
+
+/** @type {(feed: FeedInfo, path: string) => string} */
+const of = (feed, path) => `/api/feeds/${encodeURIComponent(feed.name)}/${path}`;
+
+/** @type {(feed: FeedInfo, done: () => void) => ((incident: IncidentInfo) => void) | null} */
+export function judging(feed, done) {
+  if (!isOperator()) return null;
+  return (incident) => {
+    const { verdict, kind, services, service } = incident;
+    askFirst({
+      title: verdict ? "Take back what was said" : "What was this?",
+      words: `${kind === "group" ? `${services} services` : service}: ${inWords(incident)}`,
+      button: "Keep it",
+      path: of(feed, "statements"),
+      choices: verdict ? [{ text: "", asked: { verdict: "take_back", statement: verdict.statement } }] : verdicts(incident),
+      reason: true,
+      failed: "Nothing was kept. Incidents of today can be judged after the next nightly run of find_incidents.",
+      done,
+    });
+  };
+}
+
+/**
+ * A silence has no readings to exclude, and of an open incident nobody knows which they are. A span needs no nightly run to know the
+ * incident.
+ * @param {IncidentInfo} incident
+ */
+function verdicts({ id, kind, service, start, end }) {
+  const readings = kind === "group" ? { incident: id } : { service, from: start, to: end };
+  return [
+    { text: "A false alarm: the readings are normal", asked: { verdict: "false", incident: id } },
+    { text: "Not normal: no average and no detector shall learn from these readings", asked: { verdict: "exclude", ...readings }, disabled: kind === "silence" || end === null },
+  ];
+}
+
+/** @type {(feed: FeedInfo, done: () => void) => ((result: GateResultInfo, approve: boolean) => void) | null} */
+export function answering(feed, done) {
+  if (!isOperator()) return null;
+  return ({ run_id: run, candidate_version: version }, approve) =>
+    askFirst({
+      title: approve ? `Promote candidate v${version} nevertheless?` : `Reject candidate v${version}?`,
+      words: approve ? "The gate refused it. Streams use it within a minute after the promotion." : "The baseline in force stays.",
+      button: approve ? "Approve" : "Reject",
+      path: of(feed, `gate-results/${encodeURIComponent(run)}/answer`),
+      choices: [{ text: "", asked: { approve } }],
+      reason: true,
+      failed: approve ? "The run has failed; the baseline in force stays." : "It is rejected, so the run has failed, as it should.",
+      done,
+    });
+}
+
+/** @type {(feed: FeedInfo, done: () => void) => ((promotion: PromotionInfo) => void) | null} */
+export function rollingBack(feed, done) {
+  if (!isOperator()) return null;
+  return ({ version }) =>
+    askFirst({
+      title: `Roll back to v${version}?`,
+      words: "Its content is in force again, as a new version. Streams use it within a minute.",
+      button: "Roll back",
+      path: of(feed, "baseline/rollback"),
+      choices: [{ text: "", asked: { version } }],
+      reason: true,
+      failed: "The baseline in force stays.",
+      done,
+    });
+}
+
+let offered = ""; // what the button says: made again only when that changes, so that it keeps the focus
+
+/** @type {(streams: StreamInfo[], feed: FeedInfo, done: () => void) => void} */
+export function offerSwitch(streams, feed, done) {
+  const scoring = streams.find(({ stream }) => stream === "score");
+  const on = scoring !== undefined && !scoring.switched_off;
+  const wanted = isOperator() ? `${feed.name} ${on}` : "";
+  if (wanted === offered) return;
+  offered = wanted;
+  const button = make("button", { type: "button", class: "link", text: on ? "Switch the scoring stream off" : "Switch the scoring stream on" });
+  button.addEventListener("click", () =>
+    askFirst({
+      title: on ? "Switch the scoring stream off?" : "Switch the scoring stream on?",
+      words: on ? `No reading of ${feed.name} is scored then, until somebody switches it on again.` : `Readings of ${feed.name} are scored from its last commit on.`,
+      button: on ? "Switch off" : "Switch on",
+      path: of(feed, "stream"),
+      choices: [{ text: "", asked: { on: !on } }],
+      reason: false,
+      failed: "",
+      done,
+    }),
+  );
+  byId("stream-acts").replaceChildren(...(wanted ? [button] : []));
+}
