@@ -60,7 +60,7 @@ class GateResultInfo(BaseModel):
 
 
 # `time` of JSON Schema has an offset from UTC; what clocks show has none.
-LocalTime = Annotated[
+ClockTime = Annotated[
     dt.time, WithJsonSchema({"type": "string", "pattern": "^[0-9]{2}:[0-9]{2}:[0-9]{2}$", "examples": ["14:24:00"]})
 ]
 DayType = Annotated[int, Field(description="1 Monday … 7 Sunday; a public holiday is a Sunday.")]
@@ -71,7 +71,7 @@ class BaselineRow(BaseModel):
 
     day_type: DayType
     slot: Annotated[int, Field(description="Number of the interval in the local day, from 0 on.")]
-    local_time: Annotated[LocalTime, Field(description="When it begins, by the feed's clocks.")]
+    local_time: Annotated[ClockTime, Field(description="When it begins, by the feed's clocks.")]
     expected: Expected
     last4avg: Annotated[float | None, Field(description="Mean of the last four dates of the day type, in the unit of the value.")]
     samples: Annotated[int | None, Field(description="Dates that have a reading in this slot.")]
@@ -95,4 +95,4 @@ class BaselineChange(BaseModel):
     mean_after: Annotated[float | None, Field(description="Likewise of the version `to`.")]
     pct: Annotated[float | None, Field(description="100 * mean_after / mean_before, in percent.")]
     largest: Annotated[float | None, Field(description="Largest change of a slot, after - before, in the unit of the value.")]
-    largest_at: Annotated[LocalTime | None, Field(description="When that slot begins, by the feed's clocks.")]
+    largest_at: Annotated[ClockTime | None, Field(description="When that slot begins, by the feed's clocks.")]

@@ -24,7 +24,7 @@ export interface Me {
   role: "viewer" | "operator" | null;
 }
 
-export interface Act {
+export interface ActInfo {
   dag: string;
   run: string;
   state: "queued" | "running" | "success" | "failed";

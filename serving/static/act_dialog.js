@@ -3,7 +3,7 @@
 import { byId, inputById, make } from "./dom.js";
 import { get, send } from "./loads.js";
 
-/** @import { Act } from "../page.d.ts" */
+/** @import { ActInfo } from "../page.d.ts" */
 /** @typedef {{ text: string, asked: object, disabled?: boolean }} Choice */
 /** @typedef {{ title: string, words: string, button: string, path: string, choices: Choice[], reason: boolean, failed: string, done: () => void }} Ask */
 
@@ -63,8 +63,8 @@ async function act(ask, asked) {
 
 /**
  * The act once Airflow has ended it. Null: it was done at once.
- * @param {Act | null} found
- * @returns {Promise<Act | null>}
+ * @param {ActInfo | null} found
+ * @returns {Promise<ActInfo | null>}
  */
 async function ended(found) {
   while (found && found.state !== "success" && found.state !== "failed") {
@@ -75,7 +75,7 @@ async function ended(found) {
   return found;
 }
 
-/** @type {(ask: Ask, found: Act) => void} */
+/** @type {(ask: Ask, found: ActInfo) => void} */
 function sayFailed({ failed }, { url }) {
   say("", "trouble");
   byId("act-said").replaceChildren(`${failed} `, make("a", { href: url, target: "_blank", rel: "noreferrer", text: "The run's log says why." }));

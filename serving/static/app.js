@@ -6,6 +6,7 @@ import { chooseDates } from "./dates.js";
 import { byId, empty } from "./dom.js";
 import { earlier } from "./earlier.js";
 import { late, mark, readingsAsOf, verdict } from "./freshness.js";
+import { soon } from "./frames.js";
 import { gateResults } from "./gate.js";
 import { incidents, withIncident } from "./incidents.js";
 import { insert, slide } from "./live_series.js";
@@ -203,22 +204,6 @@ function takeIncident(incident) {
   if (incident.service !== chosen.service) return;
   now.own = [incident, ...now.own.filter((each) => each.id !== incident.id)];
   soon("own", () => chart.mark(now.own));
-}
-
-const waiting = /** @type {Set<string>} */ (new Set());
-
-/**
- * Draws at most once a frame, however many records come.
- * @param {string} what
- * @param {() => void} draw
- */
-function soon(what, draw) {
-  if (waiting.has(what)) return;
-  waiting.add(what);
-  requestAnimationFrame(() => {
-    waiting.delete(what);
-    draw();
-  });
 }
 
 async function reload() {

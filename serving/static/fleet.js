@@ -4,6 +4,7 @@ import { age, byId, clock, count, empty } from "./dom.js";
 import { lines, passing, STATUSES, wrong } from "./fleet_lines.js";
 import { FleetList } from "./fleet_list.js";
 import { FleetState } from "./fleet_state.js";
+import { soon } from "./frames.js";
 import { readingsAsOf, verdict } from "./freshness.js";
 import { failing, get, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
@@ -93,17 +94,7 @@ function takePoint(point) {
   soonDraw();
 }
 
-let waiting = false;
-
-/** Draws at most once a frame, however many readings come. */
-function soonDraw() {
-  if (waiting) return;
-  waiting = true;
-  requestAnimationFrame(() => {
-    waiting = false;
-    list.draw();
-  });
-}
+const soonDraw = () => soon("list", () => list.draw());
 
 function drawAll() {
   const { filter } = now;
