@@ -54,7 +54,7 @@ class CandidateApproval(ApprovalOperator):
             answer = super().execute_complete(context, event)
         except HITLRejectException as rejected:
             why = (event.get("params_input") or {}).get("reason", "").strip() or "no reason given"
-            raise AirflowFailException(f"rejected by {_who(event)}: {why}") from rejected
+            raise AirflowFailException(f"rejected by {event['responded_by_user']['name']}: {why}") from rejected
         if not (answer["params_input"] or {}).get("reason", "").strip():
             raise AirflowFailException("approved without a reason; clear this task to be asked again")
         return answer
@@ -83,16 +83,10 @@ def _seen_at(feed: Feed, as_of: dt.date, row: dict) -> str:
     return f" [chart]({dashboard(feed.name, service=service, at=noon.isoformat())})"
 
 
-def _who(answer: dict) -> str:
-    """Who has answered in Airflow; if that was a program on behalf of a user, who."""
-    user = (answer.get("params_input") or {}).get("user")
-    return f"{user}, by {answer['responded_by_user']['name']}" if user else answer["responded_by_user"]["name"]
-
-
 def approved_by(ti, task_id: str) -> str:
     """The option of promote_baseline that says who approved; empty if no approval was needed."""
     answer = ti.xcom_pull(task_ids=task_id)
-    return f"--approved-by={_who(answer)}" if answer else ""
+    return f"--approved-by={answer['responded_by_user']['name']}" if answer else ""
 
 
 def approved_candidate(ti, task_id: str) -> str:

@@ -126,7 +126,7 @@ def build_check_promote(feed: Feed, *build_options: str) -> SparkJob:
     approve = CandidateApproval(
         task_id="approve",
         feed=feed,
-        params={"reason": REASON, "user": USER},
+        params={"reason": REASON},
         notifiers=[
             Alert(
                 f"The gate refused a baseline candidate of {feed.name}: approve or reject it in Airflow, under Required Actions."

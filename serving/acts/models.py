@@ -35,7 +35,7 @@ class Answer(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     approve: bool
-    reason: Reason
+    reason: Annotated[Reason, Field(max_length=390)]  # the user's name is put before it; Airflow's form takes 500 characters
 
 
 class Rollback(BaseModel):

@@ -47,7 +47,7 @@ class ThroughAirflow:
             detail = f"The run {run} of {feed} waits for no answer."
             remedy = "Somebody has answered it, it has ended, or it does not ask yet. Load the page again."
             raise ProblemError(409, "no-question", "Nothing waits for an answer", detail, remedy)
-        said = {"chosen_options": ["Approve" if approves else "Reject"], "params_input": {"reason": reason, USER: user}}
+        said = {"chosen_options": ["Approve" if approves else "Reject"], "params_input": {"reason": f"{user}: {reason}"}}
         task = f"dags/{quote(asking['dag_id'])}/dagRuns/{quote(run)}/taskInstances/{APPROVE}/{asking['map_index']}/hitlDetails"
         self._asked("PATCH", task, json=said)
         return self.look(asking["dag_id"], run)

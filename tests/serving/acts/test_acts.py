@@ -174,7 +174,7 @@ def test_the_question_of_a_run_is_answered(operator, airflow, feed, approve, cho
     asked, answered, looked = airflow.came
     assert (asked[0], answered[0], looked[0]) == ("GET", "PATCH", "GET")
     assert answered[1].endswith(f"nightly_baseline.{feed.name}/dagRuns/{RUN}/taskInstances/approve/-1/hitlDetails")
-    assert answered[2] == {"chosen_options": [chosen], "params_input": {"reason": "a known change", "user": "olga"}}
+    assert answered[2] == {"chosen_options": [chosen], "params_input": {"reason": "olga: a known change"}}
 
 
 def test_a_run_that_asks_nothing_is_not_answered(operator, airflow, feed):

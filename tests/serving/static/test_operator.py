@@ -194,7 +194,7 @@ def test_a_refused_candidate_is_approved(page, site, feed, airflow):
     log_in(page, operator)
     page.get_by_role("button", name="Approve").click()
     reason(page, "a known change", "Approve")
-    said = {"chosen_options": ["Approve"], "params_input": {"reason": "a known change", "user": "olga"}}
+    said = {"chosen_options": ["Approve"], "params_input": {"reason": "olga: a known change"}}
     assert airflow.came == [(f"nightly_baseline.{feed.name}", said)]
 
 
