@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from contracts.declared_topics import query_topics
+from contracts.feeds import Feed
 from contracts.incident_queries import declared_query, settings_of
 from contracts.queries import Query
 from jobs.backends import detector_states, tables
@@ -23,14 +24,15 @@ from tests.transforms.half_hours import FEED, HALF_HOUR, MANY, Row, events_of, h
 
 pytestmark = pytest.mark.full
 
+OTHER = FEED.model_copy(update={"name": "half-hours-2"})  # with topics of its own
 GARBAGE = b"\x00\x01\x02"
 
 
-def read(reader: Reader) -> list[dict]:
+def read(reader: Reader, feed: Feed = FEED) -> list[dict]:
     """The events in the order of their partition, times in epoch milliseconds."""
     return [
         {name: int(cell.timestamp() * 1000) if isinstance(cell, dt.datetime) else cell for name, cell in value.items()}
-        for value in reader.all_of(FEED.incidents_topic, "incident")
+        for value in reader.all_of(feed.incidents_topic, "incident")
     ]
 
 
@@ -38,10 +40,10 @@ def by_id(events: list[dict]) -> dict[str, list[dict]]:
     return {name: [each for each in events if each["Id"] == name] for name in {each["Id"] for each in events}}
 
 
-def deployed(broker, folder: Path, **changed) -> Path:
+def deployed(broker, folder: Path, feed: Feed = FEED, **changed) -> Path:
     """The folder of the declared query, whose topics and schemas are there."""
-    declared = declared_query([FEED])
-    others = [each for each in FEED.topics if each.name != FEED.incidents_topic]
+    declared = declared_query([feed])
+    others = [each for each in feed.topics if each.name != feed.incidents_topic]
     wanted = query_topics([Query.model_validate(declared)], others) + others
     topics.deploy(broker.kafka, wanted)
     schemas.register(broker.registry, wanted)
@@ -55,9 +57,9 @@ def monday_of_some_weeks_ago() -> dt.datetime:
     return today - dt.timedelta(days=today.weekday() + 21)
 
 
-def send(broker, monday: dt.datetime, rows: list[Row], *more: tuple) -> None:
+def send(broker, monday: dt.datetime, rows: list[Row], *more: tuple, feed: Feed = FEED) -> None:
     half_hour = dt.timedelta(milliseconds=HALF_HOUR)
-    produce(broker, FEED, *[(name, monday + number * half_hour, int(value)) for name, number, value in rows], *more)
+    produce(broker, feed, *[(name, monday + number * half_hour, int(value)) for name, number, value in rows], *more)
 
 
 @pytest.mark.kill
@@ -84,7 +86,7 @@ def test_each_event_of_each_incident_is_there_once(broker, start, tmp_path):
 
 def walked_to(lake_platform, monday: dt.datetime, rows: list[Row]) -> None:
     """What a night leaves that has walked through the rows of all dates before the next one."""
-    settings = settings_of(FEED)
+    settings = settings_of(OTHER)
     names, (services, numbers, values) = sorted({name for name, _, _ in rows}), zip(*rows, strict=True)
     at = int(monday.timestamp() * 1000) + np.array(numbers) * HALF_HOUR
     of_settings = Settings.of(settings)
@@ -92,25 +94,27 @@ def walked_to(lake_platform, monday: dt.datetime, rows: list[Row]) -> None:
     known, _ = followed_through(of_settings, Known(), names, readings, int(at.max()))
     date = (monday + dt.timedelta(days=numbers[-1] // 48 + 1)).date()
     midnight = Midnight(known, f"{detector_states.how(settings)}-digest")
-    detector_states.write(tables.detector(lake_platform, FEED), date, midnight, {})
+    detector_states.write(tables.detector(lake_platform, OTHER), date, midnight, {})
 
 
 def test_a_query_that_begins_takes_up_what_the_night_knew(broker, start, tmp_path, lake_platform):
-    queries, monday, rows, night = deployed(broker, tmp_path), monday_of_some_weeks_ago(), half_hours(), 12 * 48
+    queries, monday, rows, night = deployed(broker, tmp_path, OTHER), monday_of_some_weeks_ago(), half_hours(), 12 * 48
     walked_to(lake_platform, monday, [row for row in rows if row[1] < night])
     newest = int(monday.timestamp() * 1000) + (night - 1) * HALF_HOUR
     every = [each for each in events_of(rows, int(monday.timestamp() * 1000)) if each["At"] > newest]
     cut = newest + 80 * HALF_HOUR
-    reader = Reader(broker, FEED.incidents_topic)
-    send(broker, monday, [row for row in rows if night - 48 <= row[1] < night + 80])
+    reader = Reader(broker, OTHER.incidents_topic)
+    send(broker, monday, [row for row in rows if night - 48 <= row[1] < night + 80], feed=OTHER)
     driver = start("incidents", queries)
     first = [each for each in every if each["At"] <= cut]
     assert 0 < len(first) < len(every)
-    until("the first events are there", lambda: len(read(reader)) >= len(first))
+    until("the first events are there", lambda: len(read(reader, OTHER)) >= len(first))
     assert driver.stop() == 0
     again = start("incidents", queries)  # goes on from its own state
-    send(broker, monday, [row for row in rows if row[1] >= night + 80])
-    until("all events are there", lambda: len(read(reader)) >= len(every))
+    send(broker, monday, [row for row in rows if row[1] >= night + 80], feed=OTHER)
+    until("all events are there", lambda: len(read(reader, OTHER)) >= len(every))
     assert again.stop() == 0
-    assert by_id(read(reader)) == {name: sorted(events, key=lambda each: each["At"]) for name, events in by_id(every).items()}
-    assert "goes on with what detector/half_hours knew at the beginning of" in (tmp_path / "drivers.log").read_text()
+    assert by_id(read(reader, OTHER)) == {
+        name: sorted(events, key=lambda each: each["At"]) for name, events in by_id(every).items()
+    }
+    assert "goes on with what detector/half_hours_2 knew at the beginning of" in (tmp_path / "drivers.log").read_text()
