@@ -55,7 +55,7 @@ class Users:
 
     @classmethod
     def read(cls, file: Path) -> "Users":
-        """Without a file there is nobody. Raises UsersError for a damaged one."""
+        """Without a file there are no users. Raises UsersError if the file is damaged."""
         try:
             found = _FILE.validate_json(file.read_bytes()) if file.exists() else []
         except ValidationError as error:
@@ -80,7 +80,7 @@ class Users:
         return Users({**self.by_name, name: user}), token
 
     def without(self, name: str) -> "Users":
-        """Raises UsersError for a name that nobody has."""
+        """Raises UsersError if no user has this name."""
         if name not in self.by_name:
             raise UsersError(f"there is no user {name!r}; there are: {', '.join(sorted(self.by_name)) or 'none'}")
         return Users({other: user for other, user in self.by_name.items() if other != name})

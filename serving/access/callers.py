@@ -15,12 +15,13 @@ from serving.problems import ProblemError
 COOKIE = "sundial"
 SCHEME = "bearer "
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
+FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")  # headers that proxies add
 HOW = "Log in at /login, or send the header `Authorization: Bearer TOKEN`. `sundial users add` makes a token."
 
 
 @dataclass(frozen=True)
 class Caller:
-    """user: None: nobody has logged in. by_cookie: a browser sent the login by itself."""
+    """user: None without a login. by_cookie: the login is a cookie, which browsers send by themselves."""
 
     user: User | None
     by_cookie: bool = False
@@ -41,8 +42,10 @@ def caller_of(request: HTTPConnection) -> Caller:
 
 
 def is_local(request: HTTPConnection) -> bool:
-    """Whether the call came to this machine from itself, by a name of this machine. A proxy passes on the name by which it was
-    called, so what comes through one is not local."""
+    """Whether the call came to this machine from itself, by a name of this machine, and through no proxy. A proxy shows by the
+    name that it passes on, or by what it adds."""
+    if any(name in request.headers for name in FORWARDED):
+        return False
     host, _ = request.scope.get("server") or ("", 0)
     name = urlsplit(f"//{request.headers.get('host', '')}").netloc.rpartition("@")[2]
     name = name if name.endswith("]") else name.rpartition(":")[0] or name

@@ -36,7 +36,7 @@ class KnownUsers:
         try:
             found = self._file.stat()
             state: tuple[int, ...] = (found.st_ino, found.st_mtime_ns, found.st_size)
-        except FileNotFoundError:
+        except OSError:  # reading it says why
             state = ()
         if state != self._seen:
             self._seen = state

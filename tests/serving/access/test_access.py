@@ -76,6 +76,12 @@ def test_a_name_of_elsewhere_is_not_local_though_the_call_comes_from_this_machin
     problem(at(LOCAL, host="sundial.example.org").get("/api/feeds"), 401, "login-needed")
 
 
+@pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded", "x-real-ip", "via", "x-forwarded-host"])
+def test_what_a_proxy_passes_on_is_not_local_whatever_its_name(at, header):
+    """nginx, for example, sends the address of serving as the host unless it is told otherwise."""
+    problem(at(LOCAL, **{header: "203.0.113.9"}).get("/api/feeds"), 401, "login-needed")
+
+
 def test_a_call_that_did_not_come_to_a_loopback_address_is_not_local(app):
     there = TestClient(app, base_url="http://192.0.2.7", headers={"host": "127.0.0.1"})
     problem(there.get("/api/feeds"), 401, "login-needed")
