@@ -16,6 +16,9 @@ from tests.support.waiting import until
 
 MINUTE = dt.timedelta(minutes=1)
 NOON = dt.datetime(2026, 7, 1, 16, tzinfo=dt.UTC)  # in New York
+SETTLED = """globalThis.sundial?.chart.data.length === 9
+  && document.querySelector("header .login") !== null
+  && (document.querySelector("#connection").classList.contains("live") || !document.querySelector(".as-of.readings").hidden)"""
 HOUR = f"from={NOON:%Y-%m-%dT%H:%M:%SZ}&to={NOON + 60 * MINUTE:%Y-%m-%dT%H:%M:%SZ}"
 
 
@@ -43,7 +46,7 @@ def site(at, broker, online, feed, lake, drive):
 
 def drawn(page: Page) -> list[list]:
     """Columns of the chart: seconds, value, low, high, expected, anomalous value."""
-    until("the chart is drawn", lambda: page.evaluate("globalThis.sundial?.chart.data.length === 9"))
+    until("the chart is drawn and nothing moves it any more", lambda: page.evaluate(SETTLED))
     return page.evaluate("sundial.chart.data.slice(0, 6).map((column) => Array.from(column))")
 
 
