@@ -34,6 +34,7 @@ class Driver:
         self._state = {"state": "starting", "last_error": None, "health": {}} | state
         self._measure: Callable[[], dict] = dict
         self._unattended_after = platform.unattended
+        self._ended_by: str | None = None  # an error, or that nothing supervises it; None after a stop on request
         self._looked: tuple[int, float] | None = None  # the mark of the supervision's last look, and when it was first seen
         self._stopping = threading.Event()
         self._ended = threading.Event()
@@ -61,8 +62,8 @@ class Driver:
 
     def __exit__(self, kind, error, trace) -> None:
         if error is not None and kind is not SystemExit:
-            self.report(last_error=f"{kind.__name__}: {error}")
-        self.report(state="stopping")
+            self._ended_by = f"{kind.__name__}: {error}"
+        self.report(state="stopping", last_error=self._ended_by)  # an error that it went on with has not ended it
         self._ended.set()
         self._beat.join()
         self.folder.clear_stop()
@@ -104,7 +105,8 @@ class Driver:
             self._looked = mark, at
         if not mark or at - self._looked[1] <= self._unattended_after:
             return False
-        self.report(last_error=f"nothing has supervised this stream for {self._unattended_after:.0f} s, so it has ended")
+        self._ended_by = f"nothing has supervised this stream for {self._unattended_after:.0f} s, so it has ended"
+        self.report(last_error=self._ended_by)
         return True
 
     def _beat_until_ended(self) -> None:

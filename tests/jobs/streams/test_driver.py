@@ -2,6 +2,7 @@
 
 import os
 import threading
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from jobs.errors import JobError
 from jobs.streams import driver
 from jobs.streams.driver import Driver
+from supervision.status import stopped_on_request
 from tests.support.waiting import until
 
 
@@ -105,6 +107,23 @@ def test_a_driver_that_was_never_supervised_runs_on(running, monkeypatch):
     monkeypatch.setattr(driver, "time", SimpleNamespace(monotonic=iter([0, 1e9]).__next__))
     assert not running.wait(0)
     assert not running.wait(0)
+
+
+@pytest.mark.parametrize(
+    ("error", "last"),
+    [(None, None), (JobError("query failed: the disk is full"), "JobError: query failed: the disk is full")],
+)
+def test_only_what_ended_a_driver_is_its_last_error(tmp_path, monkeypatch, error, last):
+    """An error that it went on with is none of a stop on request: the supervision would count it as a failure."""
+    monkeypatch.setattr(driver.signal, "signal", lambda *_: None)
+    with suppress(JobError), Driver(SimpleNamespace(streams=tmp_path, unattended=3), "calls", "score") as made:
+        made.report(state="running", last_error="no handover: the registry is silent")
+        made.folder.request_stop()
+        assert made.wait(0)
+        if error:
+            raise error
+    found = made.folder.read_heartbeat()
+    assert (found["last_error"], stopped_on_request(found)) == (last, error is None)
 
 
 def test_a_disk_that_is_full_for_a_moment_does_not_end_the_heartbeats(running, monkeypatch):
