@@ -1,6 +1,7 @@
 """Topics as tests read and write them: a topic's records up to its present end, and records that are acknowledged."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -21,6 +22,14 @@ QUICK = {
     "log_level": 0,
 }  # librdkafka's default pause makes a reader that catches up ten times slower
 SECONDS = 30
+# What brokers answer while one of them has just gone or come: nobody leads the partition, or another one than they said.
+LEADERLESS = {
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError._NOENT,
+}
+Answer = TypeVar("Answer")
 
 
 def _reader(kafka: str, committed: bool) -> Consumer:
@@ -31,7 +40,21 @@ def _reader(kafka: str, committed: bool) -> Consumer:
 
 def _marks(reader: Consumer, topic: str) -> dict[int, tuple[int, int]]:
     partitions = reader.list_topics(topic, timeout=SECONDS).topics[topic].partitions
-    return {number: reader.get_watermark_offsets(TopicPartition(topic, number), timeout=SECONDS) for number in partitions}
+
+    def marks() -> dict[int, tuple[int, int]]:
+        return {number: reader.get_watermark_offsets(TopicPartition(topic, number), timeout=SECONDS) for number in partitions}
+
+    return until(f"the leaders of {topic} answer", lambda: _unless_leaderless(marks))
+
+
+def _unless_leaderless(ask: Callable[[], Answer]) -> Answer | None:
+    """The answer; None where it has to be asked again."""
+    try:
+        return ask()
+    except KafkaException as error:
+        if error.args[0].code() not in LEADERLESS:
+            raise
+        return None
 
 
 def _came(reader: Consumer) -> list[Message]:
@@ -115,15 +138,18 @@ class Follower:
 
     def _ends(self) -> dict[tuple[str, int], int]:
         latest = {TopicPartition(*place): OffsetSpec.latest() for place in self._at}
-        for _ in range(10):
+
+        def offsets() -> dict[tuple[str, int], int]:
             asked = self._admin.list_offsets(latest, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=SECONDS)
-            try:
-                return {(each.topic, each.partition): found.result(timeout=SECONDS).offset for each, found in asked.items()}
-            except KafkaException as error:
-                if error.args[0].code() != KafkaError.FENCED_LEADER_EPOCH:
-                    raise
-                self._ask_anew()  # the broker was started again since the client asked for its leaders
-        raise AssertionError(f"{self._kafka} refuses what it has just said of its leaders")
+            return {(each.topic, each.partition): found.result(timeout=SECONDS).offset for each, found in asked.items()}
+
+        def ends() -> dict[tuple[str, int], int] | None:
+            found = _unless_leaderless(offsets)
+            if found is None:
+                self._ask_anew()  # a client keeps the leaders that it was told of
+            return found
+
+        return until("the leaders answer", ends)
 
     def _ask_anew(self) -> None:
         self._admin = AdminClient({"bootstrap.servers": self._kafka, "log_level": 0})
