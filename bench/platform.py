@@ -24,6 +24,7 @@ from stack.deploy import schemas, topics
 from stack.instance import Instance
 from stack.parts import kafka, process, registry
 from supervision.files import StreamFolder
+from supervision.spark_jvm import COMPILE_ALL
 
 REPO = Path(__file__).resolve().parent.parent
 PROGRAMS = {"sundial": REPO / "jobs" / "score.py", "microbatch": REPO / "bench" / "microbatch.py"}
@@ -97,6 +98,7 @@ def driver(instance: Instance, script: Path, *arguments: str) -> Iterator[psutil
         "spark.ui.enabled": "false",
         "spark.driver.memory": "3g",
         "spark.driver.extraClassPath": f"{known['SUNDIAL_JARS']}/*",
+        "spark.driver.defaultJavaOptions": COMPILE_ALL,
         "spark.driver.extraJavaOptions": known["SUNDIAL_JAVA_OPTIONS"],
     }
     command = ["spark-submit", "--master", "local[4]", *(part for pair in conf.items() for part in ("--conf", "=".join(pair)))]

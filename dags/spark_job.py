@@ -20,6 +20,7 @@ from dags.alerts import WEBHOOK
 from dags.links import Dashboard, SparkHistory, show
 from supervision.files import StreamFolder
 from supervision.spark_history import application_in
+from supervision.spark_jvm import COMPILE_ALL
 from supervision.task_life import bound_to_this_task
 
 REPO = Path(__file__).resolve().parent.parent
@@ -55,6 +56,7 @@ def _conf(java_options: str, cores: int) -> dict[str, str]:
         "spark.driver.memory": DRIVER_MEMORY,
         "spark.executor.memory": DRIVER_MEMORY,
         "spark.driver.extraClassPath": f"{jars}/*",
+        "spark.driver.defaultJavaOptions": COMPILE_ALL,
         "spark.driver.extraJavaOptions": f"{LOGGING} {os.environ.get('SUNDIAL_JAVA_OPTIONS', '')} {java_options}".strip(),
         "spark.executor.extraClassPath": f"{jars}/*",
         "spark.ui.enabled": "false",

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from jobs.backends import settings
 from jobs.backends.settings import Platform
 from supervision import spark_history
+from supervision.spark_jvm import COMPILE_ALL
 
 # What Avro may allocate for one value because its bytes claim that length. Without limits, five bytes ask for two gigabytes and
 # end the JVM. Avro reads these when it decodes for the first time.
@@ -64,10 +65,12 @@ def _settings(platform: Platform) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.python.daemon.module": "jobs.backends.python_daemon",
-        "spark.executor.defaultJavaOptions": " ".join(f"-D{key}={value}" for key, value in _AVRO_LIMITS.items()),
+        "spark.executor.defaultJavaOptions": " ".join(
+            (COMPILE_ALL, *(f"-D{key}={limit}" for key, limit in _AVRO_LIMITS.items()))
+        ),
     }
     if not settings.submitted():
-        conf["spark.master"] = "local[2]"
+        conf |= {"spark.master": "local[2]", "spark.driver.defaultJavaOptions": COMPILE_ALL}
     if platform.events:
         conf |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": platform.events}
     if secret := settings.spark_secret():
