@@ -7,12 +7,14 @@ others moves a watermark for ever, and most libraries know no year 58375.
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from contracts.declarations import Duration
+from contracts.declarations import Duration, seconds_of
 
 
 def within(time: Column, taken_at: Column, ahead: Duration, behind: Duration) -> Column:
     """Whether `time` is near enough to `taken_at`, the time at which the broker took the record (both timestamps)."""
-    return time.between(taken_at - _interval(behind), taken_at + _interval(ahead))
+    # Spark adds an interval by way of the calendar of a time zone, which costs a reading a tenth of all its CPU time.
+    at, taken = F.unix_micros(time), F.unix_micros(taken_at)
+    return at.between(taken - _micros(behind), taken + _micros(ahead))
 
 
 def reason(name: str, time: Column, taken_at: Column, ahead: Duration, behind: Duration) -> Column:
@@ -20,8 +22,9 @@ def reason(name: str, time: Column, taken_at: Column, ahead: Duration, behind: D
     shown = F.concat(F.lit(f"{name} "), time.cast("string"))
     too_early = F.concat(shown, F.lit(f" is more than {behind} behind the broker's clock (most_behind)"))
     too_late = F.concat(shown, F.lit(f" is more than {ahead} ahead of the broker's clock (most_ahead)"))
-    return F.when(time > taken_at + _interval(ahead), too_late).when(time < taken_at - _interval(behind), too_early)
+    at, taken = F.unix_micros(time), F.unix_micros(taken_at)
+    return F.when(at > taken + _micros(ahead), too_late).when(at < taken - _micros(behind), too_early)
 
 
-def _interval(duration: Duration) -> Column:
-    return F.expr(f"INTERVAL {duration}")
+def _micros(duration: Duration) -> int:
+    return round(seconds_of(duration) * 1_000_000)

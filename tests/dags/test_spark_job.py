@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from dags.spark_job import REPO, spark_job, stream_command, stream_environment
 from supervision.spark_history import line
+from supervision.spark_jvm import COMPILE_ALL
 
 
 @pytest.fixture
@@ -45,6 +46,7 @@ def test_submits_the_job_with_what_it_needs(spark_submit, tmp_path, monkeypatch)
     said = (tmp_path / "said").read_text().split("|")
     assert said[-5:] == [str(REPO / "jobs" / "build_baseline.py"), "--feed", "world-cup", "--run-id=r1", str(REPO)]
     assert said[said.index("--master") + 1] == "local[3]"
+    assert f"spark.driver.defaultJavaOptions={COMPILE_ALL}" in said
     assert {"spark.driver.extraClassPath=/jars/*", "spark.executor.extraClassPath=/jars/*", "spark.ui.enabled=false"} <= set(said)
 
 
