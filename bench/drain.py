@@ -107,8 +107,8 @@ def run_drain(system: str, results: dict) -> None:
 
 
 def _query_start(instance: Instance, feed: Feed, system: str) -> Callable[[], float]:
-    """Epoch seconds of the query's start, so that its first broadcast counts and the start of the JVM does not. The next query may
-    have started by the time that one asks."""
+    """Epoch seconds of the query's start, so that its first broadcast counts and the start of the JVM does not. To be asked for
+    when the outputs are there; the next query may have started by then."""
     log = instance.logs / f"{PROGRAMS[system].stem}.log"
     known = len(_starts(log))
     wait_for("the query's start", lambda: len(_starts(log)) > known, 120)
