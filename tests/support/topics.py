@@ -22,7 +22,7 @@ QUICK = {
     "log_level": 0,
 }  # librdkafka's default pause makes a reader that catches up ten times slower
 SECONDS = 30
-# What brokers answer while one of them has just gone or come: nobody leads the partition, or another one than they said.
+# Errors while a broker stops or starts: the partition has no leader, or the client knows an old one.
 LEADERLESS = {
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -146,7 +146,7 @@ class Follower:
         def ends() -> dict[tuple[str, int], int] | None:
             found = _unless_leaderless(offsets)
             if found is None:
-                self._ask_anew()  # a client keeps the leaders that it was told of
+                self._ask_anew()  # a client caches the leaders
             return found
 
         return until("the leaders answer", ends)

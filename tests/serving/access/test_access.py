@@ -78,7 +78,7 @@ def test_a_name_of_elsewhere_is_not_local_though_the_call_comes_from_this_machin
 
 @pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded", "x-real-ip", "via", "x-forwarded-host"])
 def test_what_a_proxy_passes_on_is_not_local_whatever_its_name(at, header):
-    """nginx, for example, sends the address of serving as the host unless it is told otherwise."""
+    """By default, nginx sends the address of serving as the host."""
     problem(at(LOCAL, **{header: "203.0.113.9"}).get("/api/feeds"), 401, "login-needed")
 
 
