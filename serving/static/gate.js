@@ -20,7 +20,7 @@ export function gateResults(list, feed, answer, force) {
   shown = wanted;
   const zone = clock(feed.timezone);
   const rows = list.map((each, index) => resultRow(each, zone, index === 0 && mayWait(each, force) ? answer : null));
-  byId("gate").replaceChildren(...(rows.length ? rows : [nothing("No candidate was judged yet. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`)]));
+  byId("gate").replaceChildren(...(rows.length ? rows : [make("li", {}, nothing("No candidate was judged yet. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`))]));
 }
 
 /**

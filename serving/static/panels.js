@@ -103,7 +103,7 @@ function anomalyRow(each, zone, timezone, selected, choose) {
  */
 export function streams(list, elapsed, feed) {
   const rows = list.map((each) => streamRow(each, elapsed));
-  byId("streams").replaceChildren(...(rows.length ? rows : [nothing("No stream of this feed has run yet. In Airflow, switch on the DAG", `supervise_streams.${feed.name}`)]));
+  byId("streams").replaceChildren(...(rows.length ? rows : [make("li", {}, nothing("No stream of this feed has run yet. In Airflow, switch on the DAG", `supervise_streams.${feed.name}`))]));
 }
 
 /**

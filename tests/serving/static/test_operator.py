@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from contracts.users import Users
 from tests.serving import world
 from tests.serving.conftest import NASTY, served
+from tests.serving.static.test_accessibility import serious
 from tests.serving.test_incidents import of
 from tests.support.waiting import until
 
@@ -119,6 +120,7 @@ def test_an_operator_judges_an_incident_and_takes_it_back(page, site, feed, airf
     row.get_by_role("button", name="Judge").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(NASTY)
+    assert serious(page) == []
     dialog.get_by_label("Reason").fill(NASTY)
     dialog.get_by_role("button", name="Keep it").click()
     expect(dialog).to_be_hidden(timeout=20_000)
