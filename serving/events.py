@@ -8,7 +8,7 @@ import secrets
 import signal
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Container, Iterator
+from collections.abc import AsyncIterator, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from serving.incidents import Incident
@@ -30,11 +30,11 @@ class Event:
 
 @dataclass(eq=False)
 class Listener:
-    """One page. Receives its feed's anomalies and incidents, and the scored readings of its service. If it named no service,
+    """One page. Receives its feed's anomalies and incidents, and the scored readings of its services. If it named no service,
     readings of every service; if it named no feed, events of every feed."""
 
     feed: str | None
-    service: str | None
+    services: frozenset[str]
     capacity: int
     begins: str = ""  # the id of the event after which it listens
     waiting: deque[tuple[str, Event]] = field(default_factory=deque)  # with their ids
@@ -43,7 +43,9 @@ class Listener:
     awake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def wants(self, event: Event) -> bool:
-        return self.feed in (None, event.feed) and (event.kind in (ANOMALY, INCIDENT) or self.service in (None, event.service))
+        return self.feed in (None, event.feed) and (
+            event.kind in (ANOMALY, INCIDENT) or not self.services or event.service in self.services
+        )
 
     def offer(self, id_: str, event: Event) -> None:
         """Queues the event if it is one of the listener's; a full queue is dropped whole and the listener must reload."""
@@ -70,12 +72,12 @@ class Listener:
             try:
                 await asyncio.wait_for(self.awake.wait(), ALIVE_SECONDS)
             except TimeoutError:
-                yield None, Event(ALIVE, self.feed or "", self.service or "", None)
+                yield None, Event(ALIVE, self.feed or "", "", None)
                 continue
             self.awake.clear()
             if self.lost:
                 self.lost = False
-                yield None, Event(RESYNC, self.feed or "", self.service or "", None)
+                yield None, Event(RESYNC, self.feed or "", "", None)
             while self.waiting and not self.closed:
                 yield self.waiting.popleft()
 
@@ -116,10 +118,10 @@ class Events:
         self._on_loop(self._end)
 
     @contextlib.contextmanager
-    def listening(self, feed: str | None, service: str | None, after: str | None = None) -> Iterator[Listener]:
+    def listening(self, feed: str | None, services: Iterable[str] = (), after: str | None = None) -> Iterator[Listener]:
         """A listener of all that comes from now on, or since the event with the id `after`. If events since then are not kept any
         more, or the id is of another process, the listener first gets `resync`."""
-        listener = Listener(feed, service, self._capacity, self._id(self._count), closed=self._closed)
+        listener = Listener(feed, frozenset(services), self._capacity, self._id(self._count), closed=self._closed)
         if after is not None:
             self._resume(listener, after)
         self._listeners.add(listener)

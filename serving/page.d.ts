@@ -316,7 +316,7 @@ export interface Shown extends Series {
   late: number;
 }
 
-/** Seconds, value, low, high, expected, anomalous value, lowest, highest, earlier value. */
+/** Seconds, value, low, high, expected, anomalous value, lowest, highest, earlier value, and the values of each service beside it. */
 export type Columns = (number | null)[][];
 
 /** What the page uses of uPlot, which is vendored without types. */

@@ -24,6 +24,7 @@ from serving.rows import PAGED, ROWS, Format
 from serving.state import State
 
 router = APIRouter()
+MOST_LISTENED_TO = 20  # services by one listener; who wants more takes all
 
 
 @router.get("/api/feeds", tags=["feeds"], summary="Every declared feed", response_model=list[models.FeedInfo], responses=ROWS)
@@ -138,16 +139,17 @@ def listened_to(
     state: CurrentState,
     feed: Annotated[str | None, Query(description="Events of this feed only; of every feed if left out.")] = None,
     service: Annotated[
-        str | None, Query(description="Scored readings of this service of `feed` only; of every service if left out.")
+        list[str] | None,
+        Query(max_length=MOST_LISTENED_TO, description="Scored readings of these services of `feed`; of all if left out."),
     ] = None,
-) -> tuple[Feed | None, str | None]:
+) -> tuple[Feed | None, list[str]]:
     if feed is None:
-        if service is not None:
+        if service:
             remedy = "Name its feed too, or leave the service out."
             raise ProblemError(422, "invalid-parameter", "A parameter is not valid", "service: it goes with a feed.", remedy)
-        return None, None
+        return None, []
     known = declared(feed, state)
-    return known, None if service is None else known_service(state, known, service)
+    return known, [known_service(state, known, each) for each in service or ()]
 
 
 @router.get(
@@ -158,7 +160,7 @@ def listened_to(
     responses=REFUSED,
 )
 async def events(
-    what: Annotated[tuple[Feed | None, str | None], Depends(listened_to)],
+    what: Annotated[tuple[Feed | None, list[str]], Depends(listened_to)],
     state: CurrentState,
     last_event_id: Annotated[
         str | None, Header(description="The id of the last event that was received: the events after it come first.")
@@ -167,8 +169,8 @@ async def events(
     """`scored` carries a point as in the series, with its feed and service; `anomaly` one as in the list of anomalies, of every
     service of the feed; `incident` one as in the list of incidents; `resync` says that this listener was too slow, or too long
     away, and has to load afresh; `alive`, after 10 s without another event, that the line is well."""
-    feed, service = what
-    with state.events.listening(feed.name if feed else None, service, last_event_id) as listener:
+    feed, services = what
+    with state.events.listening(feed.name if feed else None, services, last_event_id) as listener:
         yield ServerSentEvent(comment="listening", id=listener.begins, retry=2000)
         async for id_, event in listener.heard():
             its = state.feeds.get(event.feed)

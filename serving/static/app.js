@@ -1,5 +1,6 @@
 // Sundial's page of one service: loading what is chosen, and following it live.
 
+import { offerBeside } from "./beside.js";
 import { Chart } from "./chart.js";
 import { asked, chosen, follow, keep, offer, takePart, takeService } from "./choice.js";
 import { chooseDates } from "./dates.js";
@@ -27,10 +28,11 @@ const SHOWN_GATE_RESULTS = 10;
 
 const chart = new Chart(byId("chart"), (from, to) => take({ span: span(from, to, chosen.feed.interval_seconds) }), () => take({ span: null }), lookAtIncident);
 /**
- * What was loaded of what is chosen. `own`: the incidents of the service, also those that a group has as members.
- * @type {{ series: Shown | null, loadedAt: number, anomalies: AnomalyInfo[], incidents: IncidentInfo[], own: IncidentInfo[], streams: StreamInfo[], stateAt: number, health: Health | null }}
+ * What was loaded of what is chosen. `beside`: the series of the services beside it. `own`: the incidents of the service, also those
+ * that a group has as members.
+ * @type {{ series: Shown | null, beside: Shown[], loadedAt: number, anomalies: AnomalyInfo[], incidents: IncidentInfo[], own: IncidentInfo[], streams: StreamInfo[], stateAt: number, health: Health | null }}
  */
-const now = { series: null, loadedAt: Number.NaN, anomalies: [], incidents: [], own: [], streams: [], stateAt: Number.NaN, health: null };
+const now = { series: null, beside: [], loadedAt: Number.NaN, anomalies: [], incidents: [], own: [], streams: [], stateAt: Number.NaN, health: null };
 const stream = new Stream({ scored: takePoint, anomaly: takeAnomaly, incident: takeIncident, resync: () => run("readings", reload) }, () => run("readings", reload));
 let loading = new AbortController(); // ends the requests of a choice that was left
 
@@ -47,25 +49,26 @@ async function start() {
  * @param {Choice} choice
  */
 async function choose(choice, url = "push") {
-  const { service = chosen.service } = choice;
+  const { service = chosen.service, beside = chosen.beside } = choice;
   loading.abort();
   loading = new AbortController();
   onlyLoad("choice");
   stream.end();
   takePart(choice);
   const [services, list] = await Promise.all([get(path("/services"), loading.signal), loadFlagged()]);
-  takeService(service, services.map((/** @type {ServiceInfo} */ each) => each.name), list[0]?.service);
+  takeService(service, beside, services.map((/** @type {ServiceInfo} */ each) => each.name), list[0]?.service);
   keep(url);
   offer();
   drawFlagged();
   await Promise.all([loadSeries(true), loadOwn(), loadState()]);
-  stream.follow(`/api/events?${new URLSearchParams({ feed: chosen.feed.name, ...(chosen.service !== null && { service: chosen.service }) })}`);
+  const followed = chosen.service === null ? [] : [chosen.service, ...chosen.beside];
+  stream.follow(`/api/events?${new URLSearchParams([["feed", chosen.feed.name], ...followed.map((each) => ["service", each])])}`);
 }
 
-/** @type {(asked: Span | { minutes: string }) => Promise<Series>} */
-function seriesOf(asked) {
+/** @type {(asked: Span | { minutes: string }, service?: string) => Promise<Series>} */
+function seriesOf(asked, service = chosen.service ?? "") {
   const query = new URLSearchParams({ ...asked, width: String(chart.width) });
-  return get(path(`/services/${encodeURIComponent(chosen.service ?? "")}/series?${query}`), loading.signal);
+  return get(path(`/services/${encodeURIComponent(service)}/series?${query}`), loading.signal);
 }
 
 /** @param {boolean} redraw */
@@ -75,25 +78,27 @@ async function loadSeries(redraw) {
   byId("chart-note").textContent = `${chosen.feed.description}. ${panels.ruleInWords(chosen.feed.rule)}.`;
   panels.span(chosen.span, chosen.feed);
   if (chosen.service === null) {
-    now.series = null;
+    [now.series, now.beside] = [null, []];
     chart.show(null);
-    byId("key").hidden = true;
+    byId("key").hidden = byId("besides").hidden = true;
     byId("figures").replaceChildren();
     empty(byId("chart-empty"), `No reading and no baseline of ${chosen.feed.name} yet. Start its stream and send it readings:`, `sundial replay FILE --feed ${chosen.feed.name}`);
     return;
   }
   const asked = chosen.span ?? { minutes: String(chosen.minutes) };
-  /** @type {Shown} */
-  const series = { ...(await seriesOf(asked)), span: chosen.span, stale: false, late: 0 };
-  now.series = series;
+  const loaded = await Promise.all([chosen.service, ...chosen.beside].map((each) => seriesOf(asked, each)));
+  /** @type {Shown[]} */
+  const [series, ...beside] = loaded.map((each) => ({ ...each, span: chosen.span, stale: false, late: 0 }));
+  [now.series, now.beside] = [series, beside];
   now.loadedAt = serverNow();
   const nothing = series.newest === null && series.buckets.expected.every((each) => each === null);
   empty(byId("chart-empty"), nothing ? series.loading ? "No reading was found yet. Serving still reads what Kafka holds." : "No reading in this window, and no baseline that expects one. Choose a longer window, or send readings:" : null, nothing && !series.loading ? `sundial replay FILE --feed ${chosen.feed.name}` : null);
   byId("loading").hidden = !series.loading;
   byId("key").hidden = nothing && !series.span;
   byId("key-range").hidden = series.bucket_seconds === series.interval_seconds;
-  if (redraw || !chart.plot) chart.show(nothing && !series.span ? null : series);
-  else chart.update(series);
+  offerBeside(beside, series, chosen.services, (services) => take({ beside: services }));
+  if (redraw || !chart.plot) chart.show(nothing && !series.span ? null : series, null, beside);
+  else chart.update(series, beside);
   panels.figures(series);
   chart.compare(await earlier(chosen.comparison, series, seriesOf));
 }
@@ -180,11 +185,12 @@ const shown = (at) => now.series !== null && Date.parse(now.series.start) <= Dat
 
 /** @param {ScoredPoint} point */
 function takePoint(point) {
-  if (!now.series || chosen.span || point.service !== chosen.service) return;
-  insert(now.series, point);
+  const its = now.series && [now.series, ...now.beside].find((each) => each.service === point.service);
+  if (!its || chosen.span) return;
+  insert(its, point);
   soon("series", () => {
     if (!now.series) return; // another choice was made
-    if (now.series.live) slide(now.series);
+    for (const each of [now.series, ...now.beside]) if (each.live) slide(each);
     chart.update(now.series);
     panels.figures(now.series);
   });

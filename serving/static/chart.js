@@ -30,7 +30,8 @@ export class Chart {
     this.series = /** @type {Shown | null} */ (null);
     this.plot = /** @type {Plot | null} */ (null);
     this.earlier = /** @type {Earlier | null} */ (null);
-    dark.addEventListener("change", () => this.show(this.series, this.earlier));
+    this.beside = /** @type {Shown[]} */ ([]); // of other services, in the same window
+    dark.addEventListener("change", () => this.show(this.series, this.earlier, this.beside));
     this.view = /** @type {number[] | null} */ (null); // epoch milliseconds: what is under the hand, until it is loaded
     this.moving = false;
     gestures(this);
@@ -41,23 +42,27 @@ export class Chart {
    * Draws a series from scratch: other service, window or colours.
    * @param {Shown | null} series
    * @param {Earlier | null} [earlier] what it is compared with, if that is loaded
+   * @param {Shown[]} [beside] of other services
    */
-  show(series, earlier = null) {
+  show(series, earlier = null, beside = []) {
     this.plot?.destroy();
     this.plot = null;
     if (!this.moving) this.view = null;
     this.series = series;
     this.earlier = earlier;
-    if (series) this.plot = new uPlot(this.options(series), columns(series, this.earlier), this.element);
+    this.beside = beside;
+    if (series) this.plot = new uPlot(this.options(series), columns(series, earlier, beside), this.element);
   }
 
   /**
    * Draws newer data of the same series.
    * @param {Shown} series
+   * @param {Shown[]} [beside] of the same services as before
    */
-  update(series) {
+  update(series, beside = this.beside) {
     this.series = series;
-    this.plot?.setData(columns(series, this.earlier));
+    this.beside = beside;
+    this.plot?.setData(columns(series, this.earlier, beside));
   }
 
   /** @param {Earlier | null} earlier what it is compared with */
@@ -158,6 +163,7 @@ export class Chart {
         edge,
         edge,
         { stroke: colour("earlier"), width: 1, points: { show: false, filter: alone, size: 3, fill: colour("earlier") } },
+        ...this.beside.map((_, index) => colour(`beside-${index + 1}`)).map((stroke) => ({ stroke, width: 1.5, points: { show: false, filter: alone, size: 3, fill: stroke } })),
       ],
       bands: [{ series: [3, 2], fill: colour("band") }, { series: [7, 6], fill: colour("range") }],
       hooks: {

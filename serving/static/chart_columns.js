@@ -1,21 +1,24 @@
 // A series as the columns that uPlot draws.
 
-/** @import { Buckets, Columns, Plot, Series } from "../page.d.ts" */
+import { meansBeside } from "./beside.js";
 
+/** @import { Buckets, Columns, Plot, Series } from "../page.d.ts" */
 /** @import { Earlier } from "./earlier.js" */
 
 /**
- * Seconds, value, low, high, expected, anomalous value, lowest, highest, earlier value.
+ * Seconds, value, low, high, expected, anomalous value, lowest, highest, earlier value, and the values of each service beside it.
  * @param {Series} series
  * @param {Earlier | null} earlier
+ * @param {Series[]} beside
  * @returns {Columns}
  */
-export function columns(series, earlier) {
+export function columns(series, earlier, beside) {
   const { start, bucket_seconds: length, buckets } = series;
   const first = Date.parse(start) / 1000;
   const seconds = buckets.count.map((_, index) => first + index * length);
   const anomalous = buckets.count.map((_, index) => farthest(buckets, index));
-  return [seconds, buckets.mean, buckets.low, buckets.high, buckets.expected, anomalous, buckets.min, buckets.max, earlier?.column(series) ?? buckets.count.map(() => null)];
+  const before = earlier?.column(series) ?? buckets.count.map(() => null);
+  return [seconds, buckets.mean, buckets.low, buckets.high, buckets.expected, anomalous, buckets.min, buckets.max, before, ...beside.map((each) => meansBeside(series, each))];
 }
 
 /**

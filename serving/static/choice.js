@@ -1,17 +1,18 @@
-// What is chosen: feed, service, a range or a span, and what this is compared with. It is kept in the URL and offered by the form at the top.
+// What is chosen: feed, service, others beside it, a range or a span, and what this is compared with. It is kept in the URL and offered by the form at the top.
 
+import { besides } from "./beside.js";
 import { byId, inputById, make, selectById } from "./dom.js";
 import { COMPARISONS, comparisonOf } from "./earlier.js";
 import { inWords, ranges, spanOf, usual } from "./ranges.js";
 
 /** @import { FeedInfo, Span } from "../page.d.ts" */
-/** @typedef {{ feed?: FeedInfo, service?: string | null, minutes?: number | null, span?: Span | null, comparison?: string }} Choice What is to change. */
+/** @typedef {{ feed?: FeedInfo, service?: string | null, beside?: string[], minutes?: number | null, span?: Span | null, comparison?: string }} Choice What is to change. */
 
 /**
  * What is chosen, and among what; `asked` finds a feed before anything else reads it.
- * @type {{ feeds: FeedInfo[], feed: FeedInfo, services: string[], service: string | null, minutes: number, span: Span | null, comparison: string }}
+ * @type {{ feeds: FeedInfo[], feed: FeedInfo, services: string[], service: string | null, beside: string[], minutes: number, span: Span | null, comparison: string }}
  */
-export const chosen = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, minutes: 0, span: null, comparison: "" };
+export const chosen = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, beside: [], minutes: 0, span: null, comparison: "" };
 
 /**
  * What the URL asks for. Without a feed that is declared, the one whose newest reading is the newest of all.
@@ -23,6 +24,7 @@ export function asked() {
   return {
     feed: chosen.feeds.find((each) => each.name === parameters.get("feed")) ?? busiest,
     service: parameters.get("service"),
+    beside: parameters.getAll("beside"),
     minutes: Number(parameters.get("minutes")),
     span: spanOf(parameters.get("from"), parameters.get("to")),
     comparison: comparisonOf(parameters.get("compare")),
@@ -41,20 +43,23 @@ export function takePart({ feed = chosen.feed, minutes = chosen.minutes, span = 
 }
 
 /**
- * Takes over the service, or `other` if the feed does not have it.
+ * Takes over the service, or `other` if the feed does not have it, and those beside it.
  * @param {string | null} service
+ * @param {string[]} beside
  * @param {string[]} services
  * @param {string | undefined} other
  */
-export function takeService(service, services, other) {
+export function takeService(service, beside, services, other) {
   chosen.services = services;
   chosen.service = service !== null && services.includes(service) ? service : (other ?? services[0] ?? null);
+  chosen.beside = besides(beside, chosen.service, services);
 }
 
 /** Puts the choice into the URL. @type {(how: string) => void} */
 export function keep(how) {
-  const { feed, service, minutes, span, comparison } = chosen;
+  const { feed, service, beside, minutes, span, comparison } = chosen;
   const query = new URLSearchParams({ feed: feed.name, ...(service !== null && { service }), minutes: String(minutes), ...span, ...(comparison && { compare: comparison }) });
+  for (const each of beside) query.append("beside", each);
   if (location.search !== `?${query}`) history[how === "push" ? "pushState" : "replaceState"](null, "", `?${query}`);
 }
 

@@ -1,5 +1,6 @@
 // What the chart shows at one place, in figures beside the key: where the pointer is, or else at the newest reading.
 
+import { tellBeside } from "./beside.js";
 import { byId, clock, count } from "./dom.js";
 import { inWords } from "./incidents.js";
 
@@ -17,7 +18,7 @@ const utc = clock("UTC");
 export function readout(plot, series, incident, earlier) {
   const pointed = plot.cursor.idx ?? null;
   const index = pointed ?? plot.data[1].findLastIndex((value) => value !== null);
-  const [seconds, value, low, high, expected, anomalous, lowest, highest, before] = plot.data.map((column) => column[index] ?? null);
+  const [seconds, value, low, high, expected, anomalous, lowest, highest, before, ...beside] = plot.data.map((column) => column[index] ?? null);
   const at = seconds === null ? null : `${clock(series.timezone).full(1000 * seconds)} · ${utc.time(1000 * seconds)} UTC`;
   write("at", [pointed === null && at && "Newest:", at ?? "No reading"].filter(Boolean).join(" "));
   write("at-incident", incident ? `Incident: ${inWords(incident)}` : "");
@@ -32,6 +33,7 @@ export function readout(plot, series, incident, earlier) {
   const then = earlier && seconds !== null ? earlier.before(1000 * seconds) : null;
   write("earlier", then === null ? "Earlier" : clock(series.timezone).day(then));
   write("at-earlier", count(before));
+  tellBeside(beside);
   byId("key").style.setProperty("--digits", String(count(plot.scales.y.max).length));
 }
 

@@ -25,35 +25,38 @@ async def heard(listener: Listener) -> list[tuple[str | None, Event]]:
     return found
 
 
-async def received(events: Events, feed: str | None, service: str | None, published: list[Event]) -> list[Event]:
+async def received(events: Events, feed: str | None, services: str, published: list[Event]) -> list[Event]:
     """What a listener hears of events that all come while it is busy."""
-    with events.listening(feed, service) as listener:
+    with events.listening(feed, services) as listener:
         events.publish(published)
         return [event for _, event in await heard(listener)]
 
 
-def run(capacity: int, feed: str | None, service: str | None, published: list[Event]) -> list[Event]:
+def run(capacity: int, feed: str | None, services: str, published: list[Event]) -> list[Event]:
+    """services: each with a letter for its name."""
+
     async def main():
         events = Events(capacity)
         events.open()
-        found = await received(events, feed, service, published)
+        found = await received(events, feed, services, published)
         assert events.listeners == 0, "a listener that left is forgotten"
         return found
 
     return asyncio.run(main())
 
 
-def test_a_listener_hears_its_service_and_all_anomalies_of_its_feed():
+def test_a_listener_hears_its_services_and_all_anomalies_of_its_feed():
     published = [scored("a"), scored("b"), flagged("b"), scored("a", "other"), flagged("a", "other"), flagged("a")]
     assert run(10, "f", "a", published) == [scored("a"), flagged("b"), flagged("a")]
-    assert run(10, "f", None, published) == [scored("a"), scored("b"), flagged("b"), flagged("a")]
-    assert run(10, None, None, published) == published
+    assert run(10, "f", "ab", published) == run(10, "f", "", published) == [scored("a"), scored("b"), flagged("b"), flagged("a")]
+    assert run(10, "f", "bc", published) == [scored("b"), flagged("b"), flagged("a")]
+    assert run(10, None, "", published) == published
 
 
 def test_a_full_queue_is_dropped_and_the_listener_told():
-    found = run(3, "f", None, [scored(str(number)) for number in range(7)])
+    found = run(3, "f", "", [scored(str(number)) for number in range(7)])
     assert found == [Event(RESYNC, "f", "", None), scored("6")]
-    assert run(7, "f", None, [scored(str(number)) for number in range(7)]) == [scored(str(number)) for number in range(7)]
+    assert run(7, "f", "", [scored(str(number)) for number in range(7)]) == [scored(str(number)) for number in range(7)]
 
 
 def test_a_listener_that_hears_nothing_is_told_that_the_line_is_well(monkeypatch):
@@ -62,14 +65,14 @@ def test_a_listener_that_hears_nothing_is_told_that_the_line_is_well(monkeypatch
     async def main():
         events = Events(3)
         events.open()
-        with events.listening("f", "a") as listener:
+        with events.listening("f") as listener:
             iterator = aiter(listener.heard())
             alive = [(await anext(iterator))[1], (await anext(iterator))[1]]
             events.publish([scored("a")])
             after = [(await anext(iterator))[1], (await anext(iterator))[1]]
             return alive, [each for each in after if each.kind != ALIVE]
 
-    assert asyncio.run(main()) == ([Event(ALIVE, "f", "a", None)] * 2, [scored("a")])
+    assert asyncio.run(main()) == ([Event(ALIVE, "f", "", None)] * 2, [scored("a")])
 
 
 def test_closing_ends_every_listener():
@@ -82,7 +85,7 @@ def test_closing_ends_every_listener():
         return await asyncio.wait_for(ended, 2)
 
     async def drain(events):
-        with events.listening("f", None) as listener:
+        with events.listening("f") as listener:
             return [event async for _, event in listener.heard()]
 
     assert asyncio.run(main()) == []
@@ -102,7 +105,7 @@ def test_a_feed_that_is_gone_ends_the_streams_of_its_listeners_alone():
         return await asyncio.wait_for(of_all, 2)
 
     async def drain(events, feed):
-        with events.listening(feed, None) as listener:
+        with events.listening(feed) as listener:
             return [event async for _, event in listener.heard()]
 
     assert asyncio.run(main()) == [scored("a", "other")]
@@ -119,12 +122,12 @@ def since(after: str | None, before: list[Event], missed: list[Event], feed: str
     async def main():
         events = Events(3)
         events.open()
-        with events.listening(feed, None) as first:
+        with events.listening(feed) as first:
             events.publish(before)
             *_, (last, _) = [(first.begins, None), *await heard(first)]
         events.publish(missed)
         await asyncio.sleep(0)
-        with events.listening(feed, None, after and after.format(last)) as again:
+        with events.listening(feed, after=after and after.format(last)) as again:
             return await heard(again)
 
     return asyncio.run(main())
@@ -152,7 +155,7 @@ def test_what_comes_after_a_listener_was_registered_is_not_lost_before_it_looks(
     async def main():
         events = Events(3)
         events.open()
-        with events.listening("f", None) as listener:
+        with events.listening("f") as listener:
             assert (events.listeners, listener.begins.rpartition("-")[2]) == (1, "0")
             events.publish([scored("a")])
             await asyncio.sleep(0.01)
