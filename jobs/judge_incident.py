@@ -126,7 +126,7 @@ def _in_words(platform: Platform, feed: Feed, said: Statement) -> str:
     if said.kind == "take_back":
         return f"statement {said.takes_back} no longer counts"
     if said.kind == "false":
-        return f"{said.incident} was no incident"
+        return f"{said.incident} was a false alarm"
     assert said.start
     assert said.end
     span = f"{said.service or 'all services'}, {said.start.isoformat()} to {said.end.isoformat()}"

@@ -161,7 +161,7 @@ class Verdict(BaseModel):
     statement: Annotated[int, Field(description="Number of the statement, by which it can be taken back.")]
     kind: Annotated[
         Literal["false", "exclude"],
-        Field(description="false: it was no incident; exclude: its first reading is not normal, and the detector leaves it out."),
+        Field(description="false: it was a false alarm; exclude: its first reading is not normal, and the detector leaves it out."),
     ]
     by: Annotated[str, Field(description="Who said so.")]
     at: Annotated[dt.datetime, Field(description="When, UTC.")]

@@ -18,7 +18,7 @@ app = typer.Typer(no_args_is_help=True, help="Incidents of the past nights, and 
 Feed = Annotated[str, typer.Argument(metavar="FEED", help="As `sundial streams list` shows it.")]
 Reason = Annotated[str, typer.Option(metavar="WHY", help="Kept with who says so and when; one line.")]
 LONGEST = 500  # characters of a reason
-VERDICTS = {"false": "no incident", "exclude": "excluded"}
+VERDICTS = {"false": "false alarm", "exclude": "excluded"}
 
 
 @app.command("list")
@@ -126,7 +126,7 @@ def _statements(said: list[Statement]) -> Table:
     table = Table("statement", "says", "by", "at", "reason", box=None, title="In force", title_justify="left")
     for each in said:
         span = f"{each.service or 'all services'}, {_utc(each.start)} to {_utc(each.end)}" if each.kind == "exclude" else ""
-        says = f"excluded: {each.incident or span}" if each.kind == "exclude" else f"no incident: {each.incident}"
+        says = f"excluded: {each.incident or span}" if each.kind == "exclude" else f"false alarm: {each.incident}"
         table.add_row(str(each.id), escape(says), escape(each.by), _utc(each.at), escape(each.reason))
     return table
 

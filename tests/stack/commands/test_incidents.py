@@ -85,7 +85,7 @@ def tables(instance):
 
 
 A = "a@2026-06-01T12:00:00Z deviation 2026-06-01T12:02:00Z why 2 excluded (2)"
-B = "b@2026-06-01T12:05:00Z deviation open why 5 no incident (1)"
+B = "b@2026-06-01T12:05:00Z deviation open why 5 false alarm (1)"
 C = "c@2026-06-01T12:09:00Z deviation 2026-06-01T12:09:00Z why 9"
 
 
@@ -95,7 +95,7 @@ def test_each_incident_is_listed_as_it_is_by_now_with_the_statement_that_judges_
         0,
         [
             *("incident kind until cause statement", C, B, A, "In force", "statement says by at reason"),
-            "1 no incident: b@2026-06-01T12:05:00Z mara 2026-06-01T12:00:00Z a [red]drill",
+            "1 false alarm: b@2026-06-01T12:05:00Z mara 2026-06-01T12:00:00Z a [red]drill",
             "2 excluded: a, 2026-06-01T12:00:00Z to 2026-06-01T12:03:00Z mara 2026-06-01T12:00:00Z a [red]drill",
             "3 excluded: all services, 2026-06-01T11:57:00Z to 2026-06-01T12:00:00Z mara 2026-06-01T12:00:00Z a [red]drill",
         ],
