@@ -28,7 +28,7 @@ import datetime as dt
 from airflow.sdk import Param
 
 from contracts.declared_topics import topics_read
-from dags.feed_dags import MINUTE, RUN_ID, batch_dag
+from dags.feed_dags import MINUTE, RUN_ID, USER, batch_dag
 from dags.spark_job import spark_job
 
 PARAMS = {
@@ -48,6 +48,7 @@ PARAMS = {
         title="Reason",
         description="Only dead letters whose reason contains this text, e.g. `unknown schema id 7`. Empty: all.",
     ),
+    "user": USER,
 }
 
 with batch_dag(

@@ -155,13 +155,28 @@ class AnomalyInfo(BaseModel):
     baseline_version: Version
 
 
+class DeadLetterInfo(BaseModel):
+    """A record that could not be read."""
+
+    feed: str
+    at: Annotated[dt.datetime, Field(description="When it became a dead letter, UTC.")]
+    reason: str
+    partition: Annotated[int | None, Field(description="Of the record as it came; null if the letter does not say.")]
+    offset: Annotated[int | None, Field(description="Of the record as it came, in that partition.")]
+    key: Annotated[str | None, Field(description="Of the record, as text; null: it had none.")]
+    size: Annotated[int, Field(description="Bytes of the record's value.")]
+    begins: Annotated[str, Field(description="Its first 256 bytes, two hexadecimal digits each.")]
+
+
 class Verdict(BaseModel):
     """What a person said of an incident."""
 
     statement: Annotated[int, Field(description="Number of the statement, by which it can be taken back.")]
     kind: Annotated[
         Literal["false", "exclude"],
-        Field(description="false: it was a false alarm; exclude: its first reading is not normal, and the detector leaves it out."),
+        Field(
+            description="false: it was a false alarm; exclude: its first reading is not normal, and the detector leaves it out."
+        ),
     ]
     by: Annotated[str, Field(description="Who said so.")]
     at: Annotated[dt.datetime, Field(description="When, UTC.")]

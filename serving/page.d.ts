@@ -95,6 +95,17 @@ export interface AnomalyInfo {
   baseline_version: number | null;
 }
 
+export interface DeadLetterInfo {
+  feed: string;
+  at: string;
+  reason: string;
+  partition: number | null;
+  offset: number | null;
+  key: string | null;
+  size: number;
+  begins: string;
+}
+
 export interface Verdict {
   statement: number;
   kind: "false" | "exclude";

@@ -12,9 +12,9 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from contracts import exclusions
 from contracts.exclusions import Statement
 from contracts.feeds import Feed
-from serving import health_models, models, past_incidents, rows, series, streams
+from serving import dead_letters, health_models, models, past_incidents, rows, series, streams
 from serving.asked_window import AskedWindowIfAny, window_of
-from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, Limit, declared, known_service
+from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, declared, known_service
 from serving.events import Event
 from serving.incidents import Incident
 from serving.memory import Anomaly, Reading
@@ -121,6 +121,25 @@ def incidents(
         known = past_incidents.between(state.tables, state.incidents, feed, shown.start, shown.until, service, only_open, group)
     page = place.cut(known, limit, lambda each: (-each.start, each.service, each.id))
     return rows.answer(wanted, models.IncidentInfo, [incident_info(feed, each, said) for each in page.rows], page.link)
+
+
+@router.get(
+    "/api/feeds/{feed}/dead-letters",
+    tags=["feeds"],
+    summary="Newest records that could not be read, with the reasons",
+    response_model=list[models.DeadLetterInfo],
+    responses=ROWS | REFUSED | {503: PROBLEM | {"description": "Kafka does not answer."}},
+)
+def letters_of(
+    feed: DeclaredFeed,
+    state: CurrentState,
+    wanted: Format,
+    limit: Annotated[int, Query(ge=1, le=dead_letters.MOST, description="At most so many.")] = dead_letters.MOST,
+) -> Response:
+    """Newest first. They are read from the feed's dead-letter topic at once, so a letter is there as soon as Kafka has it."""
+    found = state.dead_letters.newest(feed.dead_letter_topic)[:limit]
+    infos = [models.DeadLetterInfo(**vars(each) | {"feed": feed.name, "begins": each.begins.hex()}) for each in found]
+    return rows.answer(wanted, models.DeadLetterInfo, infos)
 
 
 @router.get(

@@ -11,6 +11,7 @@ from serving.acts.through_airflow import ThroughAirflow
 from serving.backlog import Backlog
 from serving.baseline_services import BaselineServices
 from serving.baseline_versions import BaselineVersions
+from serving.dead_letters import DeadLetters
 from serving.declared_feeds import DeclaredFeeds
 from serving.decoder import Decoder
 from serving.events import Events
@@ -39,6 +40,7 @@ class State:
     tables: Tables
     history: History
     backlog: Backlog
+    dead_letters: DeadLetters
     answers: SeriesAnswers
     baseline_services: BaselineServices
     baseline_versions: BaselineVersions
@@ -72,6 +74,7 @@ class State:
             tables,
             history,
             backlog,
+            DeadLetters(kafka),
             SeriesAnswers(),
             baseline_services,
             BaselineVersions(settings.lake, tables),

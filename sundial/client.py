@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 from serving.baseline_models import Baseline, BaselineChange, BaselineRow, GateResultInfo, PromotionInfo
 from serving.health_models import Health, StreamInfo
-from serving.models import AnomalyInfo, Bucket, FeedInfo, IncidentInfo, Point, ServiceInfo
+from serving.models import AnomalyInfo, Bucket, DeadLetterInfo, FeedInfo, IncidentInfo, Point, ServiceInfo
 from sundial.errors import ApiError, refused
 from sundial.events import Event, followed
 from sundial.rows import Rows
@@ -114,6 +114,10 @@ class Client:
         groups are left out unless `service` or `group` asks for them."""
         query = {"service": service, "open": "true" if only_open else None, "group": group} | _span(start, end)
         return self._rows(IncidentInfo, f"{_feed(feed)}/incidents", limit, page=500, **query)
+
+    def dead_letters(self, feed: str, limit: int = 100) -> Rows[DeadLetterInfo]:
+        """The newest records that could not be read, at most 100, with the reasons."""
+        return self._rows(DeadLetterInfo, f"{_feed(feed)}/dead-letters", page=100, limit=limit)
 
     def baseline(self, feed: str) -> Baseline:
         """The baseline in force, and what put the newest 50 versions in force."""

@@ -46,6 +46,13 @@ class Rollback(BaseModel):
     reason: Reason
 
 
+class Replay(BaseModel):
+    """Which dead letters go back to their topic, if they can be read by now."""
+
+    model_config = ConfigDict(extra="forbid")
+    reason: Annotated[str, Field(max_length=200, description="Only those whose reason contains this text; empty: all.")] = ""
+
+
 class Switch(BaseModel):
     """Whether the feed's stream shall run."""
 

@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from contracts.users import User
 from serving.access.callers import Operator
-from serving.acts.models import ActInfo, Answer, Rollback, Said, Switch
+from serving.acts.models import ActInfo, Answer, Replay, Rollback, Said, Switch
 from serving.acts.through_airflow import Act
 from serving.dependencies import INVALID, PROBLEM, REFUSED, CurrentState, DeclaredFeed, Responses
 from serving.problems import ProblemError
@@ -64,6 +64,18 @@ async def answer(
 
 
 @router.post(
+    "/api/feeds/{feed}/dead-letters/replay",
+    summary="Send dead letters that can be read by now back to their topic",
+    status_code=202,
+    responses=REFUSED | MAY_FAIL,
+)
+async def replay(feed: DeclaredFeed, wanted: Replay, user: Operator, state: CurrentState, response: Response) -> ActInfo:
+    """Begins a run of `replay_dead_letters`. A record comes back once, to all that read the topic."""
+    conf: dict[str, str | int] = {"topic": feed.topic, "send": True, "reason": wanted.reason}
+    return await _begun(state, user, "replay_dead_letters", conf, response)
+
+
+@router.post(
     "/api/feeds/{feed}/stream", summary="Switch the feed's stream on or off", status_code=204, responses=REFUSED | MAY_FAIL
 )
 async def switch(feed: DeclaredFeed, wanted: Switch, user: Operator, state: CurrentState) -> Response:
@@ -76,7 +88,7 @@ async def switch(feed: DeclaredFeed, wanted: Switch, user: Operator, state: Curr
 
 @router.get("/api/acts/{dag}/{run}", summary="How something that was asked for goes", responses=MAY_FAIL | INVALID)
 async def act(
-    dag: Annotated[str, Path(pattern=r"^[a-z_]{1,60}\.[a-z][a-z0-9-]{0,62}$")],
+    dag: Annotated[str, Path(pattern=r"^[a-z_]{1,60}(\.[a-z][a-z0-9-]{0,62})?$")],
     run: RunId,
     user: Operator,
     state: CurrentState,

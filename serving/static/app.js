@@ -4,6 +4,7 @@ import { offerBeside } from "./beside.js";
 import { Chart } from "./chart.js";
 import { asked, chosen, follow, keep, offer, takePart, takeService } from "./choice.js";
 import { chooseDates } from "./dates.js";
+import { deadLetters } from "./dead_letters.js";
 import { byId, empty } from "./dom.js";
 import { earlier } from "./earlier.js";
 import { late, mark, readingsAsOf, verdict } from "./freshness.js";
@@ -13,7 +14,7 @@ import { incidents, withIncident } from "./incidents.js";
 import { insert, slide } from "./live_series.js";
 import { failing, get, onlyLoad, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
-import { answering, judging, offerSwitch, rollingBack } from "./operator.js";
+import { answering, judging, offerSwitch, replaying, rollingBack } from "./operator.js";
 import * as panels from "./panels.js";
 import { around, byKey, sight, span, windowOf } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
@@ -123,6 +124,8 @@ async function loadState() {
   panels.baseline(baseline, chosen.feed, rollingBack(chosen.feed, again));
   gateResults(judged, chosen.feed, answering(chosen.feed, again), baseline.in_force);
   offerSwitch(now.streams, chosen.feed, again);
+  const letters = now.health?.kafka.state === "connected" ? await get(path("/dead-letters"), loading.signal) : [];
+  deadLetters(letters, chosen.feed, replaying(chosen.feed, again));
   showFreshness();
 }
 

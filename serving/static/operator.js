@@ -5,7 +5,7 @@ import { byId, make } from "./dom.js";
 import { inWords } from "./incidents.js";
 import { login } from "./login_state.js";
 
-/** @import { FeedInfo, GateResultInfo, IncidentInfo, PromotionInfo, StreamInfo } from "../page.d.ts" */
+/** @import { DeadLetterInfo, FeedInfo, GateResultInfo, IncidentInfo, PromotionInfo, StreamInfo } from "../page.d.ts" */
 
 const isOperator = () => login.me.role === "operator";
 
@@ -71,6 +71,22 @@ export function rollingBack(feed, done) {
       choices: [{ text: "", asked: { version } }],
       reason: true,
       failed: "The baseline in force stays.",
+      done,
+    });
+}
+
+/** @type {(feed: FeedInfo, done: () => void) => ((list: DeadLetterInfo[]) => void) | null} */
+export function replaying(feed, done) {
+  if (!isOperator()) return null;
+  return () =>
+    askFirst({
+      title: "Replay dead letters?",
+      words: `Each dead letter that can be read by now goes back to the topic of ${feed.name}, once. All that read the topic get it, also those that could read it before.`,
+      button: "Replay",
+      path: of(feed, "dead-letters/replay"),
+      choices: [{ text: "", asked: {} }],
+      reason: false,
+      failed: "Some may have been sent. Nothing is sent twice: replay again.",
       done,
     });
 }

@@ -18,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
 
 from contracts.feeds import Feed, Rule
 from serving.app import ROUTES, create_app
+from serving.dead_letters import DeadLetter
 from serving.memory import Anomaly, Reading
 from serving.rows import FORMATS
 from serving.settings import Settings
@@ -56,6 +57,8 @@ def described(tmp_path_factory):
         at = round(now.timestamp() * 1000)
         app.state.sundial.memory.put_reading(FEED.name, name, Reading(at, 90, 45.0, None, 200.0, True, 3))
         app.state.sundial.memory.put_anomaly(FEED.name, Anomaly(name, at, 90, 45.0, None, 200.0, 3))
+    letters = [DeadLetter(now, reason, 0, 7, reason, 3, b"\xff\x00x") for reason in NAMES]
+    app.state.sundial.dead_letters.newest = lambda topic: letters  # there is no broker
     schema = schemathesis.openapi.from_dict(app.openapi())
 
     @schema.hook

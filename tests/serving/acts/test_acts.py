@@ -153,6 +153,17 @@ def test_an_audit_log_that_can_not_be_written_lets_nothing_happen(operator, airf
     assert airflow.came == []
 
 
+@pytest.mark.parametrize(("body", "reason"), [({}, ""), ({"reason": "unknown schema id 7"}, "unknown schema id 7")])
+def test_a_replay_is_a_run_of_the_dag_for_all_topics(operator, airflow, feed, body, reason):
+    answer = operator.post(f"/api/feeds/{feed.name}/dead-letters/replay", json=body)
+    assert (answer.status_code, answer.json()["dag"]) == (202, "replay_dead_letters")
+    assert answer.headers["Location"].startswith("/api/acts/replay_dead_letters/")
+    assert operator.get(answer.headers["Location"]).status_code == 200
+    _, path, asked = airflow.came[0]
+    assert path == "/api/v2/dags/replay_dead_letters/dagRuns"
+    assert asked["conf"] == {"topic": feed.topic, "send": True, "reason": reason, "user": "olga"}
+
+
 def test_a_rollback_is_a_run_of_its_dag(operator, airflow, feed):
     answer = operator.post(f"/api/feeds/{feed.name}/baseline/rollback", json={"version": 7, "reason": "v8 is too low"})
     assert (answer.status_code, answer.json()["dag"]) == (202, f"rollback_baseline.{feed.name}")

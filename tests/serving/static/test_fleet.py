@@ -55,6 +55,7 @@ def well(page: Page, state: State) -> None:
         route.fulfill(response=answer, body=json.dumps(body))
 
     page.route("**/health", healthy)
+    page.route("**/dead-letters", lambda route: route.fulfill(json=[]))
 
 
 @pytest.fixture
