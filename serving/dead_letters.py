@@ -9,6 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from serving.live_consumer import reader
+from serving.partitions import NOT_DEPLOYED
 from serving.problems import ProblemError
 
 MOST = 100  # of a topic
@@ -79,7 +80,7 @@ class DeadLetters:
 def _marks(consumer: Consumer, topic: str) -> Marks:
     found = consumer.list_topics(topic, timeout=PATIENCE).topics[topic]
     if found.error is not None:
-        if found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        if found.error.code() in NOT_DEPLOYED:
             return {}
         raise KafkaException(found.error)
     return {
