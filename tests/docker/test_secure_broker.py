@@ -118,7 +118,7 @@ READS, WRITES, BOTH = "DESCRIBE READ", "DESCRIBE WRITE", "DESCRIBE READ WRITE"
         ("sources", [WRITES, "", "", "", ""]),
         ("streams", [READS, WRITES, WRITES, WRITES, ""]),
         ("batch", [BOTH, "", "", BOTH, ""]),
-        ("serving", ["", READS, READS, "", ""]),
+        ("serving", ["", READS, READS, READS, ""]),
         ("registry", ["", "", "", "", BOTH]),
     ],
 )
