@@ -1,5 +1,7 @@
 """The newest dead letters of a feed, read from a real broker, and what the API says of them."""
 
+import itertools
+
 import httpx
 import pytest
 from confluent_kafka import Producer
@@ -11,16 +13,20 @@ from serving.problems import ProblemError
 from tests.serving.conftest import served
 from tests.support.waiting import until
 
+AS_SAID = {"message.timestamp.type": "CreateTime", "retention.ms": "-1"}
+
 
 @pytest.fixture
 def send(broker, feed, monkeypatch):
     """send(partition, value, headers): one dead letter more. Answers are not kept for a time."""
     monkeypatch.setattr(dead_letters, "FRESH", 0.0)
+    clock = itertools.count()
     admin, producer = AdminClient({"bootstrap.servers": broker.kafka}), Producer({"bootstrap.servers": broker.kafka})
-    admin.create_topics([NewTopic(feed.dead_letter_topic, 2, 1)])[feed.dead_letter_topic].result(20)
+    admin.create_topics([NewTopic(feed.dead_letter_topic, 2, 1, config=AS_SAID)])[feed.dead_letter_topic].result(20)
 
     def sent(partition: int, value: bytes | None, *headers: tuple[str, bytes | None]) -> None:
-        producer.produce(feed.dead_letter_topic, value, b"key", partition=partition, headers=list(headers))
+        at = 1_000_000_000_000 + next(clock)  # two letters of one millisecond have no order
+        producer.produce(feed.dead_letter_topic, value, b"key", partition=partition, headers=list(headers), timestamp=at)
         assert producer.flush(20) == 0
 
     yield sent
