@@ -15,7 +15,9 @@ export async function showLogin() {
   const { name, role } = login.me;
   const place = header.querySelector(".login") ?? header.appendChild(make("p", { class: "login" }));
   if (name === null) {
-    place.replaceChildren(make("a", { href: `/login${location.search}`, text: "Log in" }));
+    const link = make("a", { href: "/login", text: "Log in" });
+    link.addEventListener("click", () => link.setAttribute("href", `/login${location.search}`)); // back to what is chosen by then
+    place.replaceChildren(link);
     return;
   }
   const out = make("button", { type: "button", class: "link", text: "Log out" });

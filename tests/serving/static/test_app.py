@@ -218,7 +218,7 @@ def test_the_keyboard_reaches_everything(page, site, feed):
     expect(page.locator("#anomalies tr")).to_have_count(3)
     page.locator("#feed").focus()
     reached = []
-    for _ in range(9):
+    for _ in range(10):
         reached.append(
             page.evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.tagName")
         )
