@@ -58,6 +58,7 @@ def test_incremental_equals_full(spark, run_job, lake_platform, tmp_path_factory
     assert incremental
 
 
+@pytest.mark.full
 def test_a_night_computes_the_one_kind_of_day_that_changed(spark, run_job, lake_platform, after_n1, capsys):
     arrive(spark, lake_platform, readings(AS_OF, value=120))  # a Monday
     capsys.readouterr()
