@@ -5,15 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-Kind = Literal["false", "exclude", "take_back"]
+Kind = Literal["acknowledge", "false", "exclude", "take_back"]
 
 
 @dataclass(frozen=True)
 class Statement:
     """One row of the table, which only grows.
 
-    kind: `false`: the incident is a false alarm, its readings are normal. `exclude`: the readings from start to end (excluded)
-    are not normal. `take_back`: the statement with the id `takes_back` no longer counts.
+    kind: `acknowledge`: the person `by` looks after the incident. `false`: the incident is a false alarm, its readings are
+    normal. `exclude`: the readings from start to end (excluded) are not normal. `take_back`: the statement with the id
+    `takes_back` no longer counts.
     service: None: all services of the feed. start, end: UTC; of an incident that was open, the end is None.
     incident: the id of the incident that the statement is about; None: of a range that a person gave.
     run_id: of the run that wrote it; each run writes one.
@@ -79,11 +80,25 @@ def excluded(log: Iterable[Statement]) -> list[Excluded]:
 
 
 def verdict(valid: Sequence[Statement], incident: str, service: str, start: dt.datetime) -> Statement | None:
-    """The newest statement that names the incident, or that excludes its first reading; None if there is no such statement.
+    """The newest statement that judges the incident, or that excludes its first reading; None if there is no such statement.
 
     valid: the statements in force. service, start: of the incident.
     """
-    return next((each for each in reversed(valid) if each.incident == incident or _excludes(each, service, start)), None)
+    return next((each for each in reversed(valid) if _judges(each, incident) or _excludes(each, service, start)), None)
+
+
+def acknowledgement(valid: Sequence[Statement], incident: str) -> Statement | None:
+    """Who looks after the incident: the newest of the statements in force that acknowledges it; None if there is none."""
+    return next((each for each in reversed(valid) if each.kind == "acknowledge" and each.incident == incident), None)
+
+
+def attended(valid: Sequence[Statement], incident: str, service: str, start: dt.datetime) -> bool:
+    """Whether somebody looks after the incident, or has judged it: nobody need be reminded of it."""
+    return acknowledgement(valid, incident) is not None or verdict(valid, incident, service, start) is not None
+
+
+def _judges(statement: Statement, incident: str) -> bool:
+    return statement.kind != "acknowledge" and statement.incident == incident
 
 
 def _excludes(statement: Statement, service: str, at: dt.datetime) -> bool:

@@ -6,6 +6,7 @@ and `GET /api/feeds/<feed>/incidents` show it beside the incident. `sundial inci
 
 | verdict | what it says | needs |
 |---|---|---|
+| `acknowledge` | you look after the incident | **Incident** |
 | `false` | the incident is a false alarm, its readings are normal | **Incident** |
 | `exclude` | the readings are not normal | **Incident**, or **From** and **To** (with **Service**, if not of all services) |
 | `take_back` | an earlier statement no longer counts | **Statement** |
@@ -49,9 +50,12 @@ def text(title: str, most: int, what: str) -> Param:
 
 PARAMS = {
     "verdict": Param(
-        type="string", enum=["false", "exclude", "take_back"], title="Verdict", description="What to say; see above."
+        type="string",
+        enum=["acknowledge", "false", "exclude", "take_back"],
+        title="Verdict",
+        description="What to say; see above.",
     ),
-    "incident": text("Incident", 1100, "Its id in `incidents/<feed>`, e.g. `www@2026-11-21T12:00:00Z`."),
+    "incident": text("Incident", 1100, "Its id, e.g. `www@2026-11-21T12:00:00Z`."),
     "service": text("Service", 1024, "Whose readings from *From* to *To* are excluded. Empty: those of all services."),
     "from": instant("From", "The first moment to exclude."),
     "to": instant("To", "The end of what is excluded; a reading at this moment stays."),

@@ -1,8 +1,10 @@
 """Judge an incident or readings: one more statement of a person in exclusions/<feed>.
 
-`false`: the incident is a false alarm; its readings are normal. `exclude`: the readings of an incident, or of a span of time, are
-not normal: find_incidents.py leaves them out. `take_back`: an earlier statement no longer counts. Nothing else is changed or
-deleted. No Spark session is started.
+`acknowledge`: somebody looks after the incident. `false`: the incident is a false alarm; its readings are normal. `exclude`: the
+readings of an incident, or of a span of time, are not normal: find_incidents.py leaves them out. `take_back`: an earlier
+statement no longer counts. Nothing else is changed or deleted. No Spark session is started.
+
+An incident of today is not in the table incidents/<feed> before the next walk through history: it is looked for in the topic.
 """
 
 import argparse
@@ -13,7 +15,7 @@ import pyarrow.dataset as ds
 
 from contracts.exclusions import Kind, Statement, in_force
 from contracts.feeds import Feed
-from jobs.backends import exclusions, settings, tables
+from jobs.backends import exclusions, kafka, settings, tables
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
 
@@ -21,15 +23,18 @@ SUBJECTS = ("--incident", "--service", "--from", "--to", "--statement")
 OF_RANGE = {"--from", "--to"}
 # By verdict, the options that it takes: one of these sets.
 TAKES = {
+    "acknowledge": [{"--incident"}],
     "false": [{"--incident"}],
     "exclude": [{"--incident"}, OF_RANGE, OF_RANGE | {"--service"}],
     "take_back": [{"--statement"}],
 }
 TAKES_IN_WORDS = {
+    "acknowledge": "--incident",
     "false": "--incident",
     "exclude": "either --incident, or --from and --to (for one service with --service)",
     "take_back": "--statement",
 }
+LONGEST = 60.0  # seconds for reading the incidents' topic
 ABOUT = ("kind", "service", "start", "end", "takes_back", "incident")  # what two statements that say the same have in common
 
 
@@ -37,7 +42,7 @@ def main(platform: Platform) -> None:
     arguments = settings.parser(__doc__)
     settings.add_run_id(arguments)
     arguments.add_argument("--verdict", required=True, choices=get_args(Kind), help="what to say")
-    arguments.add_argument("--incident", metavar="ID", help="of incidents/<feed>, e.g. www@2026-11-21T12:00:00Z")
+    arguments.add_argument("--incident", metavar="ID", help="e.g. www@2026-11-21T12:00:00Z")
     arguments.add_argument("--service", metavar="NAME", help="of the span of time (default: all services)")
     arguments.add_argument("--from", type=settings.instant, metavar="TIME", help="first moment of the span, UTC unless it says")
     arguments.add_argument("--to", type=settings.instant, metavar="TIME", help="its end, excluded")
@@ -93,8 +98,7 @@ def _of_incident(platform: Platform, feed: Feed, id_: str, verdict: Kind) -> dic
     table = tables.incidents(platform, feed)
     rows = table.dataset(table.version()).to_table(filter=ds.field("Id") == id_).to_pylist() if table.version() >= 0 else []
     if not rows:
-        remedy = f"`sundial incidents list {feed.name}` lists those there are; those of today come with the next night"
-        raise JobError(f"--incident {id_}: incidents/{feed.table} has none of that id; {remedy}")
+        return _of_today(platform, feed, id_, verdict)
     newest = max(rows, key=lambda row: row["At"])
     if verdict == "exclude" and newest["Kind"] == "silence":
         raise JobError(f"--incident {id_} is a silence: there are no readings to exclude")
@@ -104,6 +108,17 @@ def _of_incident(platform: Platform, feed: Feed, id_: str, verdict: Kind) -> dic
         raise JobError(f"--incident {id_} is still open, so it has no end; give --service, --from and --to instead")
     start, end = (ms and dt.datetime.fromtimestamp(ms / 1000, dt.UTC) for ms in (newest["Start"], newest["End"]))
     return {"incident": id_, "service": newest["ServiceName"], "start": start, "end": end}
+
+
+def _of_today(platform: Platform, feed: Feed, id_: str, verdict: Kind) -> dict[str, Any]:
+    """What the id of an incident says, if the topic has a record of it. Its end, which an exclusion needs, it does not say."""
+    if kafka.last_value(platform, feed.incidents_topic, id_.encode(), "sundial-archive", LONGEST) is None:
+        where = f"neither incidents/{feed.table} nor the topic {feed.incidents_topic} has it"
+        raise JobError(f"--incident {id_}: {where}; `sundial incidents list {feed.name}` and the page show those there are")
+    if verdict == "exclude":
+        raise JobError(f"--incident {id_} is not in incidents/{feed.table} yet; give --service, --from and --to instead")
+    service, _, start = id_.rpartition("@")
+    return {"incident": id_, "service": service, "start": dt.datetime.fromisoformat(start)}
 
 
 def _to_take_back(feed: Feed, number: int, log: list[Statement]) -> int:
@@ -125,6 +140,8 @@ def _refuse_repetition(log: list[Statement], statement: Statement) -> None:
 def _in_words(platform: Platform, feed: Feed, said: Statement) -> str:
     if said.kind == "take_back":
         return f"statement {said.takes_back} no longer counts"
+    if said.kind == "acknowledge":
+        return f"{said.by} looks after {said.incident}"
     if said.kind == "false":
         return f"{said.incident} was a false alarm"
     assert said.start

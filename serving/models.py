@@ -183,6 +183,15 @@ class Verdict(BaseModel):
     reason: str
 
 
+class Acknowledgement(BaseModel):
+    """Who looks after an incident."""
+
+    statement: Annotated[int, Field(description="Number of the statement, by which it can be taken back.")]
+    by: Annotated[str, Field(description="Who said so.")]
+    at: Annotated[dt.datetime, Field(description="When, UTC.")]
+    reason: str
+
+
 class IncidentInfo(BaseModel):
     """Readings of one service that deviate together, or that are missing; or a group of such incidents. A silence and a group
     have no sums and no peak."""
@@ -209,7 +218,8 @@ class IncidentInfo(BaseModel):
     peak: Annotated[float | None, Field(description="Its value.")]
     peak_expected: Annotated[float | None, Field(description="What was expected instead, in the unit of the value.")]
     peak_size: Annotated[float | None, Field(description="Its error, in scales; negative if it is too low.")]
-    verdict: Annotated[Verdict | None, Field(description="The newest statement in force that is about it; null: there is none.")]
+    acknowledgement: Annotated[Acknowledgement | None, Field(description="Who looks after it; null: nobody said so.")]
+    verdict: Annotated[Verdict | None, Field(description="The newest statement in force that judges it; null: there is none.")]
     group: Annotated[str | None, Field(description="Id of the group that it is a member of; null: of none.")]
     services: Annotated[int | None, Field(description="Of a group: number of services; else null.")]
     members: Annotated[list[str], Field(description="Of a group: ids of its first 100 members, the first mover first.")]

@@ -114,6 +114,13 @@ export interface Verdict {
   reason: string;
 }
 
+export interface Acknowledgement {
+  statement: number;
+  by: string;
+  at: string;
+  reason: string;
+}
+
 export interface IncidentInfo {
   feed: string;
   service: string;
@@ -137,6 +144,7 @@ export interface IncidentInfo {
   peak: number | null;
   peak_expected: number | null;
   peak_size: number | null;
+  acknowledgement: Acknowledgement | null;
   verdict: Verdict | null;
   group: string | null;
   services: number | null;

@@ -224,8 +224,12 @@ def incident_info(feed: Feed, incident: Incident, said: Sequence[Statement]) -> 
     newest = exclusions.verdict(said, incident.id, incident.service, times["start"])
     kind: Literal["false", "exclude"] = "false" if newest and newest.kind == "false" else "exclude"
     verdict = models.Verdict(statement=newest.id, kind=kind, by=newest.by, at=newest.at, reason=newest.reason) if newest else None
+    seen = exclusions.acknowledgement(said, incident.id)
+    acknowledged = models.Acknowledgement(statement=seen.id, by=seen.by, at=seen.at, reason=seen.reason) if seen else None
     local = times["start"].astimezone(feed.zone)
-    return models.IncidentInfo(feed=feed.name, start_local=local, verdict=verdict, **(cells | times))
+    return models.IncidentInfo(
+        feed=feed.name, start_local=local, acknowledgement=acknowledged, verdict=verdict, **(cells | times)
+    )
 
 
 def _anomaly_info(feed: Feed, anomaly: Anomaly) -> models.AnomalyInfo:

@@ -103,15 +103,16 @@ def count(platform: Platform, topic: str, ranges: dict[int, Range], wait: float)
 
 
 def last_value(platform: Platform, topic: str, key: bytes, group: str, wait: float) -> bytes | None:
-    """The newest value of a key in a topic of one partition; None where it has none.
+    """The newest value of a key in its partition of a topic; None where it has none.
 
     What stands behind another writer's open transaction can't be read before that ends, which is waited for.
     Raises JobError where it takes longer than `wait` seconds, or the topic or the broker is missing.
     """
     found, deadline = None, time.monotonic() + wait
     with _consumer(platform, topic, group, **{"enable.partition.eof": True}) as (consumer, _):
-        end = Ends(platform, [topic], committed=False).now()[topic][0]
-        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        ends = Ends(platform, [topic], committed=False).now()[topic]
+        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in ends])
+        whole: set[int] = set()
         while time.monotonic() < deadline:
             if (message := consumer.poll(0.5)) is None:
                 continue
@@ -119,8 +120,10 @@ def last_value(platform: Platform, topic: str, key: bytes, group: str, wait: flo
                 found = message.value() if message.key() == key else found
             elif message.error().code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(message.error())
-            elif message.offset() >= end:
-                return found
+            elif message.offset() >= ends[message.partition()]:
+                whole.add(message.partition())
+                if whole == ends.keys():
+                    return found
     raise JobError(f"topic {topic}: could not be read to its end within {wait:.0f} s; a transaction of another query may be open")
 
 

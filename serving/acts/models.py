@@ -9,7 +9,12 @@ from contracts.exclusions import Kind
 from serving.acts.through_airflow import State
 
 INCIDENT, SPAN, STATEMENT = "incident", "from and to (and service, if not all are meant)", "statement"
-NEEDS: dict[Kind, tuple[str, ...]] = {"false": (INCIDENT,), "exclude": (INCIDENT, SPAN), "take_back": (STATEMENT,)}
+NEEDS: dict[Kind, tuple[str, ...]] = {
+    "acknowledge": (INCIDENT,),
+    "false": (INCIDENT,),
+    "exclude": (INCIDENT, SPAN),
+    "take_back": (STATEMENT,),
+}
 
 
 def _one_line(text: str) -> str:
@@ -67,8 +72,8 @@ class Said(BaseModel):
     verdict: Annotated[
         Kind,
         Field(
-            description="false: the incident is a false alarm. exclude: the readings are not normal. take_back: an earlier"
-            " statement no longer counts."
+            description="acknowledge: the user looks after the incident. false: the incident is a false alarm. exclude: the"
+            " readings are not normal. take_back: an earlier statement no longer counts."
         ),
     ]
     incident: Annotated[str, Field(min_length=1, max_length=1100), AfterValidator(_one_line)] | None = None

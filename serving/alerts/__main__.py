@@ -14,6 +14,7 @@ from serving.alerts.ledger import LedgerError
 from serving.alerts.process import Process
 from serving.decoder import RegistryUnavailable
 from serving.settings import Settings, SettingsError
+from serving.tables import Tables
 
 FAILURES = (DeclarationError, SettingsError, LedgerError, KafkaException, RegistryUnavailable)
 
@@ -27,7 +28,8 @@ def main() -> None:
     try:
         settings = Settings.from_env()
         declared = Declared(settings.feeds, settings.routes, os.environ)
-        process = Process(settings.credentials.client_options(settings.kafka), settings.registry, declared, settings.page)
+        client, tables = settings.credentials.client_options(settings.kafka), Tables(settings.lake)
+        process = Process(client, settings.registry, declared, tables, settings.page)
         signal.signal(signal.SIGTERM, lambda *_: process.stop.set())
         if options.port:
             process.metrics.serve(options.host, options.port)

@@ -58,14 +58,15 @@ def seen(known: Known | None, feed: str, incident: Incident, taken: int) -> Know
     return replace(known, incident=incident, closed=closed)
 
 
-def decided(routes: Mapping[str, Route], known: Known, now: int) -> tuple[Known, list[Message]]:
-    """What each route is to be notified of at that moment (epoch ms), in that order."""
+def decided(routes: Mapping[str, Route], known: Known, now: int, attended: bool) -> tuple[Known, list[Message]]:
+    """What each route is to be notified of at that moment (epoch ms), in that order. attended: whether somebody looks after the
+    incident, or has judged it: then there is neither an escalation nor a reminder."""
     messages = []
     for name, route in routes.items():
         notified = known.notified.get(name)
         if notified is None and not _concerns(route, known):
             continue
-        after, events = _of_route(route, known, notified, now)
+        after, events = _of_route(route, known, notified, now, attended)
         if after is not None and after != notified:
             known = replace(known, notified=known.notified | {name: after})
         for event, to in events:
@@ -74,7 +75,9 @@ def decided(routes: Mapping[str, Route], known: Known, now: int) -> tuple[Known,
     return known, messages
 
 
-def _of_route(route: Route, known: Known, notified: Notified | None, now: int) -> tuple[Notified | None, list[tuple[Event, str]]]:
+def _of_route(
+    route: Route, known: Known, notified: Notified | None, now: int, attended: bool
+) -> tuple[Notified | None, list[tuple[Event, str]]]:
     """What the route has been notified of afterwards, and what it is notified of now: (event, field of the target)."""
     if known.closed is not None:
         if notified is None or notified.closed is not None:
@@ -86,6 +89,8 @@ def _of_route(route: Route, known: Known, notified: Notified | None, now: int) -
     if notified is None:
         due = now >= known.since + _milliseconds(route.wait)
         return (Notified(now, severity_of(known.incident)), [("opened", "target")]) if due else (None, [])
+    if attended:
+        return notified, []
     events: list[tuple[Event, str]] = []
     if route.escalation and notified.escalated is None and now >= notified.opened + _milliseconds(route.escalation.after):
         notified = replace(notified, escalated=now)

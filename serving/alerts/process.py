@@ -5,6 +5,7 @@ message is sent after that; that it was taken is kept in the next transaction. A
 If Kafka does not keep it, the process ends: the next one goes on from what was kept.
 """
 
+import datetime as dt
 import logging
 import queue
 import threading
@@ -16,6 +17,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
+from contracts import exclusions
 from contracts.alerts import ALERTS, Target
 from serving.alerts import ledger, messages, sending
 from serving.alerts.decisions import Known, decided, seen
@@ -26,6 +28,7 @@ from serving.alerts.outbox import Limits, Waiting, after, to_try
 from serving.alerts.outcome import Outcome
 from serving.alerts.reading import Reading
 from serving.partitions import Place
+from serving.tables import Tables
 
 log = logging.getLogger("serving.alerts")
 DISCOVER_SECONDS = 5.0  # how often files and topics are looked at
@@ -38,11 +41,20 @@ Attempt = Callable[[messages.Message, Target, Mapping[str, str], str], Outcome]
 
 
 class Process:
-    """`client`: options by which a client finds Kafka. `page`: address of the dashboard, or empty. Raises LedgerError."""
+    """`client`: options by which a client finds Kafka. `tables`: those with people's statements. `page`: address of the
+    dashboard, or empty. Raises LedgerError."""
 
-    def __init__(self, client: Mapping[str, Any], registry: str, declared: Declared, page: str = "", limits: Limits = LIMITS):
+    def __init__(
+        self,
+        client: Mapping[str, Any],
+        registry: str,
+        declared: Declared,
+        tables: Tables,
+        page: str = "",
+        limits: Limits = LIMITS,
+    ):
         self.stop, self.metrics = threading.Event(), Metrics()
-        self._declared, self._page, self._limits = declared, page, limits
+        self._declared, self._tables, self._page, self._limits = declared, tables, page, limits
         self._attempt: Attempt = sending.attempt
         self._ledger, self._reading = Ledger(client), Reading(client, registry, self.stop)
         self._rows = Rows()
@@ -128,7 +140,7 @@ class Process:
     def _decide(self, before: Known | None, known: Known, tell: bool) -> None:
         notified: list[messages.Message] = []
         if tell:
-            known, notified = decided(self._declared.routes, known, _now())
+            known, notified = decided(self._declared.routes, known, _now(), self._attended(known))
         if known is before:
             return
         each = known.feed, known.incident["Id"]
@@ -138,6 +150,13 @@ class Process:
         for message in notified:
             self._number += 1
             self._put(Waiting(message, self._number))
+
+    def _attended(self, known: Known) -> bool:
+        feed, incident = self._declared.feeds.get(known.feed), known.incident
+        if feed is None or known.closed is not None:
+            return False
+        start = dt.datetime.fromisoformat(incident["Start"])
+        return exclusions.attended(self._tables.statements(feed), incident["Id"], incident["ServiceName"], start)
 
     def _forget(self) -> None:
         """Closed incidents that their own topic no longer has: no record of them can come again."""

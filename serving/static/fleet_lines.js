@@ -5,7 +5,7 @@ import { keyOf } from "./fleet_state.js";
 import { inWords } from "./incidents.js";
 import { serverNow } from "./server_time.js";
 
-/** @import { FleetFeed, FleetFilter, FleetLine, FleetRow, Status } from "../page.d.ts" */
+/** @import { FleetFeed, FleetFilter, FleetLine, FleetRow, IncidentInfo, Status } from "../page.d.ts" */
 /** @import { FleetState } from "./fleet_state.js" */
 
 /** @type {[Status, string][]} */
@@ -98,7 +98,7 @@ export function words({ key, row, members }, state) {
   if (!members.length) return { name: row.name, label: NAMES[row.status], what: whatIsWrong(row, feed, state.asOf), ...since(row.since, feed) };
   const group = state.groups.get(key.slice(GROUP.length)) ?? null;
   const [first] = members.flatMap((each) => (each.since === null ? [] : [each.since])).sort();
-  const what = group ? `${inWords(group)}; ${group.cause}` : "No readings of the whole feed";
+  const what = group ? `${inWords(group)}${attended(group)}; ${group.cause}` : "No readings of the whole feed";
   return { name: `${count(members.length)} services`, label: NAMES[row.status], what, ...since(group?.start ?? first ?? null, feed) };
 }
 
@@ -109,7 +109,7 @@ export function words({ key, row, members }, state) {
  */
 function whatIsWrong({ status, incident, since: at, pct }, feed, asOf) {
   const lasted = at === null ? "" : `, for ${age((serverNow() - Date.parse(at)) / 1000)}`;
-  if (status === "incident" && incident) return inWords(incident);
+  if (status === "incident" && incident) return `${inWords(incident)}${attended(incident)}`;
   if (status === "anomalous") return `${offBy(pct)} from what is expected${lasted}`;
   if (status === "silent") return at === null ? "No reading has come" : `No readings${lasted}`;
   if (status === "unknown") return asOf === null ? "Serving has not read its readings yet" : "Serving has no room for its readings";
@@ -117,6 +117,9 @@ function whatIsWrong({ status, incident, since: at, pct }, feed, asOf) {
   const first = feed.first_baseline;
   return first ? `No baseline yet: ${first.dates} of ${first.needed} dates` : "No baseline for this time";
 }
+
+/** @type {(incident: IncidentInfo) => string} */
+const attended = ({ acknowledgement }) => (acknowledgement ? "; acknowledged" : "");
 
 /**
  * @param {string | null} at

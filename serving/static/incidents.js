@@ -3,7 +3,7 @@
 import { age, byId, clock, count, make } from "./dom.js";
 import { serverNow } from "./server_time.js";
 
-/** @import { FeedInfo, IncidentInfo, Verdict } from "../page.d.ts" */
+/** @import { Acknowledgement, FeedInfo, IncidentInfo, Verdict } from "../page.d.ts" */
 /** @typedef {(incident: IncidentInfo) => void} Look */
 /** @typedef {(place: { service: string, start: string }) => void} Choose */
 /** @typedef {((incident: IncidentInfo) => void) | null} Judge of an operator; null for others */
@@ -57,6 +57,7 @@ function incidentRow(each, zone, selected, look, choose, judge) {
     make("p", { class: "how", text: inWords(each) }),
     make("p", { class: "quiet", text: each.cause }),
   );
+  if (each.acknowledgement) row.append(make("p", { class: "verdict", text: acknowledged(each.acknowledgement, zone) }));
   if (each.verdict) row.append(make("p", { class: "verdict", text: said(each.verdict, zone) }));
   if (judge) row.append(judging(each, judge));
   if (group) row.append(members(each, zone, choose));
@@ -73,6 +74,13 @@ function judging(each, judge) {
   });
   return button;
 }
+
+/**
+ * Who looks after the incident, since when, and what they said.
+ * @param {Acknowledgement} acknowledgement
+ * @param {ReturnType<typeof clock>} zone
+ */
+const acknowledged = ({ by, at, reason }, zone) => `Acknowledged, says ${by} (${zone.dated(at)}): ${reason}`;
 
 /**
  * What a person says of the incident, who, when and why.

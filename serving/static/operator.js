@@ -5,6 +5,7 @@ import { byId, make } from "./dom.js";
 import { inWords } from "./incidents.js";
 import { login } from "./login_state.js";
 
+/** @import { Choice } from "./act_dialog.js" */
 /** @import { DeadLetterInfo, FeedInfo, GateResultInfo, IncidentInfo, PromotionInfo, StreamInfo } from "../page.d.ts" */
 
 const isOperator = () => login.me.role === "operator";
@@ -16,19 +17,24 @@ const of = (feed, path) => `/api/feeds/${encodeURIComponent(feed.name)}/${path}`
 export function judging(feed, done) {
   if (!isOperator()) return null;
   return (incident) => {
-    const { verdict, kind, services, service } = incident;
+    const { verdict, acknowledgement, kind, services, service } = incident;
+    /** @type {(said: { statement: number }, text: string) => Choice} */
+    const takeBack = ({ statement }, text) => ({ text, asked: { verdict: "take_back", statement } });
     askFirst({
-      title: verdict ? "Take back what was said" : "What was this?",
+      title: verdict ? "Take back what was said" : "What is this?",
       words: `${kind === "group" ? `${services} services` : service}: ${inWords(incident)}`,
       button: "Keep it",
       path: of(feed, "statements"),
-      choices: verdict ? [{ text: "", asked: { verdict: "take_back", statement: verdict.statement } }] : verdicts(incident),
+      choices: verdict ? [takeBack(verdict, "")] : [...acknowledging(incident), ...verdicts(incident), ...(acknowledgement ? [takeBack(acknowledgement, "Nobody looks after it any more")] : [])],
       reason: true,
-      failed: "Nothing was kept. Incidents of today can be judged after the next nightly run of find_incidents.",
+      failed: "Nothing was kept.",
       done,
     });
   };
 }
+
+/** Also of an incident of which nobody said anything yet. @type {(incident: IncidentInfo) => Choice[]} */
+const acknowledging = ({ id, end, acknowledgement }) => (end === null && !acknowledgement ? [{ text: "I look after it: no route reminds or escalates any more", asked: { verdict: "acknowledge", incident: id } }] : []);
 
 /**
  * A silence has no readings to exclude, and of an open incident nobody knows which they are. A span needs no nightly run to know the

@@ -18,7 +18,7 @@ app = typer.Typer(no_args_is_help=True, help="Incidents of the past nights, and 
 Feed = Annotated[str, typer.Argument(metavar="FEED", help="As `sundial streams list` shows it.")]
 Reason = Annotated[str, typer.Option(metavar="WHY", help="Kept with who says so and when; one line.")]
 LONGEST = 500  # characters of a reason
-VERDICTS = {"false": "false alarm", "exclude": "excluded"}
+VERDICTS = {"acknowledge": "acknowledged", "false": "false alarm", "exclude": "excluded"}
 
 
 @app.command("list")
@@ -43,6 +43,18 @@ def list_(
             console.print(f"{len(found) - limit} more; show them with --limit {len(found)}.")
         if said := incident_tables.said(context.obj, declared):
             console.print(_statements(said), soft_wrap=True)
+
+
+@app.command()
+def acknowledge(
+    context: typer.Context,
+    feed: Feed,
+    incident: Annotated[str, typer.Argument(metavar="ID", help="As `sundial incidents list` or the page shows it.")],
+    reason: Reason,
+) -> None:
+    """Say that you look after an incident. No route reminds people of it, or escalates it, any more."""
+    with failures_reported():
+        _judge(context, feed, {"verdict": "acknowledge", "incident": incident}, reason)
 
 
 @app.command("false")
@@ -101,7 +113,7 @@ def _judge(context: typer.Context, feed: str, conf: dict, reason: str) -> None:
     given = {name: value for name, value in conf.items() if value is not None} | {"reason": reason}
     for line in batch_run.run(context.obj, f"judge_incident.{feed}", "judge_incident", given, progress()):
         console.print(line, soft_wrap=True, markup=False)
-    if conf["verdict"] != "false":
+    if conf["verdict"] in ("exclude", "take_back"):
         console.print(f"find_incidents.{feed} walks again from there, if it is unpaused in Airflow.")
 
 
@@ -126,7 +138,7 @@ def _statements(said: list[Statement]) -> Table:
     table = Table("statement", "says", "by", "at", "reason", box=None, title="In force", title_justify="left")
     for each in said:
         span = f"{each.service or 'all services'}, {_utc(each.start)} to {_utc(each.end)}" if each.kind == "exclude" else ""
-        says = f"excluded: {each.incident or span}" if each.kind == "exclude" else f"false alarm: {each.incident}"
+        says = f"{VERDICTS[each.kind]}: {each.incident or span}"
         table.add_row(str(each.id), escape(says), escape(each.by), _utc(each.at), escape(each.reason))
     return table
 

@@ -51,6 +51,7 @@ def wanted(feeds: Iterable[Feed], queries: Iterable[Query], routes: Iterable[Rou
         derived = (feed.scored_topic, feed.anomalies_topic, feed.dead_letter_topic)
         rules += [_topic("streams", AclOperation.WRITE, topic) for topic in derived]
         rules += [_topic("batch", operation, feed.dead_letter_topic) for operation in (AclOperation.READ, AclOperation.WRITE)]
+        rules += [_topic("batch", AclOperation.READ, feed.incidents_topic)]  # people judge an incident of today
         shown = (feed.scored_topic, feed.anomalies_topic, feed.incidents_topic, feed.dead_letter_topic)
         rules += [_topic("serving", AclOperation.READ, topic) for topic in shown]
     if list(routes):

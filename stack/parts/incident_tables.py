@@ -3,14 +3,15 @@
 import datetime as dt
 from dataclasses import dataclass
 
-from contracts.exclusions import Statement, in_force, statements, verdict
+from contracts.exclusions import Statement, acknowledgement, in_force, statements, verdict
 from contracts.feeds import Feed
 from stack.instance import Instance
 
 
 @dataclass(frozen=True)
 class Found:
-    """An incident as its last event says it. end: UTC; None while it is open. said: the statement that judges it."""
+    """An incident as its last event says it. end: UTC; None while it is open. said: the statement
+    that judges it, else the one that acknowledges it."""
 
     id: str
     service: str
@@ -30,7 +31,8 @@ def found(instance: Instance, feed: Feed) -> list[Found]:
     for id_, row in newest.items():
         service, start = row["ServiceName"], _utc(row["Start"])
         end = None if row["End"] is None else _utc(row["End"])
-        incidents.append(Found(id_, service, row["Kind"], start, end, row["Cause"], verdict(valid, id_, service, start)))
+        about = verdict(valid, id_, service, start) or acknowledgement(valid, id_)
+        incidents.append(Found(id_, service, row["Kind"], start, end, row["Cause"], about))
     return sorted(incidents, key=lambda each: (each.start, each.id), reverse=True)
 
 

@@ -2,7 +2,17 @@
 
 import datetime as dt
 
-from contracts.exclusions import COLUMNS, Excluded, Statement, excluded, in_force, statements, verdict
+from contracts.exclusions import (
+    COLUMNS,
+    Excluded,
+    Statement,
+    acknowledgement,
+    attended,
+    excluded,
+    in_force,
+    statements,
+    verdict,
+)
 
 NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
@@ -47,3 +57,22 @@ def test_an_incident_is_judged_by_the_newest_statement_that_names_it_or_excludes
     assert verdict(log, "b@13", "b", NOON + HOUR) is None, "the end is excluded"
     assert verdict(log, "b@11", "b", NOON - HOUR) is None
     assert verdict([], "b@12", "b", NOON) is None
+
+
+def test_who_looks_after_an_incident_is_no_verdict_on_it():
+    first, second = (said(number, "acknowledge", service="b", start=NOON, incident="b@12") for number in (4, 5))
+    log = [FALSE, first, second]
+    assert acknowledgement(log, "b@12") == second
+    assert verdict(log, "b@12", "b", NOON) == FALSE
+    assert verdict([first], "b@12", "b", NOON) is None
+    assert acknowledgement([FALSE], "b@12") is None
+    assert acknowledgement(in_force([*log, said(6, "take_back", takes_back=5)]), "b@12") == first
+    assert excluded(log) == []
+
+
+def test_an_incident_that_was_acknowledged_or_judged_is_attended():
+    seen = said(4, "acknowledge", service="b", start=NOON, incident="b@12")
+    assert attended([seen], "b@12", "b", NOON)
+    assert attended([FALSE], "b@12", "b", NOON)
+    assert attended([DRILL], "c@12", "c", NOON)
+    assert not attended([seen, FALSE, OF_A], "c@12", "c", NOON)

@@ -9,7 +9,7 @@ import pytest
 from contracts.exclusions import Excluded
 from contracts.feeds import load_feed
 from jobs import judge_incident
-from jobs.backends import exclusions, tables
+from jobs.backends import exclusions, kafka, tables
 from jobs.errors import JobError
 from jobs.transforms import incident_rows
 from tests.jobs.conftest import platform_in
@@ -103,11 +103,6 @@ RANGE_OR_INCIDENT = r"--verdict exclude takes either --incident, or --from and -
     [
         ("false", (), "--verdict false takes --incident; given: none of these"),
         ("false", SPAN, "--verdict false takes --incident; given: --from, --to"),
-        (
-            "false",
-            ("--incident=x@y",),
-            r"--incident x@y: incidents/service_use has none of that id; `sundial incidents list serv",
-        ),
         ("exclude", (), RANGE_OR_INCIDENT + "none of these"),
         ("exclude", ("--service=a", SPAN[0]), RANGE_OR_INCIDENT + "--service, --from"),
         ("exclude", (f"--incident={CLOSED}", "--service=a"), RANGE_OR_INCIDENT + "--incident, --service"),
@@ -138,6 +133,32 @@ def test_what_makes_no_sense_is_refused_and_nothing_is_written(platform, judge, 
     assert log(platform) == before
 
 
+def test_an_incident_of_today_is_looked_for_in_the_topic(platform, judge, monkeypatch):
+    ids = []
+    known = {b"d@e@2026-06-02T09:30:00Z": b"its last record"}
+
+    def last_value(_, topic: str, key: bytes, *__) -> bytes | None:
+        ids.append((topic, key))
+        return known.get(key)
+
+    monkeypatch.setattr(kafka, "last_value", last_value)
+    today = dt.datetime(2026, 6, 2, 9, 30, tzinfo=dt.UTC)
+    judge("r1", "acknowledge", f"--incident={OPEN}")
+    judge("r2", "acknowledge", "--incident=d@e@2026-06-02T09:30:00Z")
+    assert judge("r3", "false", "--incident=d@e@2026-06-02T09:30:00Z") == [
+        (1, "acknowledge", "b", NOON, None, None, OPEN),
+        (2, "acknowledge", "d@e", today, None, None, "d@e@2026-06-02T09:30:00Z"),
+        (3, "false", "d@e", today, None, None, "d@e@2026-06-02T09:30:00Z"),
+    ]
+    with pytest.raises(JobError, match="is not in incidents/service_use yet; give --service, --from and --to instead"):
+        judge("r4", "exclude", "--incident=d@e@2026-06-02T09:30:00Z")
+    where = r"x@y: neither incidents/service_use nor the topic service-use\.incidents has it; `sundial incidents list serv"
+    with pytest.raises(JobError, match=where):
+        judge("r5", "acknowledge", "--incident=x@y")
+    assert ids == [("service-use.incidents", b"d@e@2026-06-02T09:30:00Z")] * 3 + [("service-use.incidents", b"x@y")]
+    assert len(log(platform)) == 3
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -161,7 +182,8 @@ def test_a_feed_that_is_not_declared_and_a_lake_without_incidents_are_told(tmp_p
         judge_incident.main(platform_in(tmp_path))
     assert "no feed 'nobody'" in capsys.readouterr().err
     monkeypatch.setattr(sys, "argv", [*given, f"--feed={FEED.name}"])
-    with pytest.raises(JobError, match="incidents/service_use has none of that id"):
+    monkeypatch.setattr(kafka, "last_value", lambda *_: None)
+    with pytest.raises(JobError, match="neither incidents/service_use nor the topic service-use"):
         judge_incident.main(platform_in(tmp_path))
 
 

@@ -183,9 +183,10 @@ def test_incidents_say_who_judged_them_when_and_why(client, feed, lake):
     event = Event(INCIDENT, feed.name, "a", of("a", start, "closed"))
     assert json.loads(event_json(feed, event, state.tables.statements(feed)))["verdict"] == found["a"]
     world.say(lake, feed, 3, "take_back", TakesBack=2)
-    until("it is taken back", lambda: [each.id for each in state.tables.statements(feed)] == [1])
+    world.say(lake, feed, 4, "acknowledge", IncidentId=f"a@{start}")
+    until("it is taken back", lambda: [each.id for each in state.tables.statements(feed)] == [1, 4])
     newest = client.get(f"/api/feeds/{feed.name}/incidents?service=a").json()
-    assert [each["verdict"] for each in newest] == [None]
+    assert [(each["verdict"], each["acknowledgement"]) for each in newest] == [(None, {"statement": 4} | said)]
 
 
 def test_the_baseline_says_how_each_version_came_to_be(client, feed, lake):

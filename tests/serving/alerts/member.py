@@ -11,6 +11,7 @@ from pathlib import Path
 from serving.alerts.declared import Declared
 from serving.alerts.outbox import Limits
 from serving.alerts.process import Process
+from serving.tables import Tables
 from stack.instance import ROOT
 
 QUICK = {"first_pause": 0.1, "longest_pause": 0.3, "give_up": 60.0}
@@ -21,6 +22,7 @@ class Member:
 
     def __init__(self, broker, feeds: Path, routes: Path, env: dict[str, str], **limits: float):
         said = {"kafka": broker.kafka, "registry": broker.registry, "feeds": str(feeds), "routes": str(routes)}
+        said["lake"] = str(routes.parent / "lake")
         self.log = routes.parent / "alerts.log"
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(
@@ -49,7 +51,7 @@ def main() -> None:
     said = json.loads(sys.argv[1])
     declared = Declared(Path(said["feeds"]), Path(said["routes"]), os.environ)
     client = {"bootstrap.servers": said["kafka"]}
-    process = Process(client, said["registry"], declared, limits=Limits(**said["limits"]))
+    process = Process(client, said["registry"], declared, Tables(said["lake"]), limits=Limits(**said["limits"]))
     signal.signal(signal.SIGTERM, lambda *_: process.stop.set())
     process.run()
 

@@ -22,8 +22,8 @@ def incident(state: str = "opened", at: int = 0, **fields) -> dict:
     return row | {"Score": 2.0, "Group": None, "Services": None, "Members": []} | fields
 
 
-def notified(declared: Route, known: Known, now: int) -> tuple[Known, list[tuple[str, str]]]:
-    known, messages = decided({"r": declared}, known, now)
+def notified(declared: Route, known: Known, now: int, attended: bool = False) -> tuple[Known, list[tuple[str, str]]]:
+    known, messages = decided({"r": declared}, known, now, attended)
     return known, [(each.event, each.to) for each in messages]
 
 
@@ -35,7 +35,7 @@ def test_each_state_is_told_once_for_any_order_and_repeat_of_events(events):
         if event != "tick":
             known = seen(known, "f", incident(event, 0), NOON)
         if known:
-            known, messages = decided({"r": declared}, known, NOON + number * MINUTE)
+            known, messages = decided({"r": declared}, known, NOON + number * MINUTE, attended=False)
             ids += [each.id for each in messages]
             names += [each.event for each in messages]
     assert len(ids) == len(set(ids))
@@ -62,6 +62,16 @@ def test_escalation_and_reminders_follow_the_opening_and_all_who_know_hear_of_th
     ]  # fmt: skip
     known = seen(known, "f", incident("closed", 59), NOON)
     assert notified(declared, known, NOON + 61 * MINUTE)[1] == [("closed", "target"), ("closed", "escalation")]
+
+
+def test_whoever_looks_after_an_incident_is_neither_reminded_nor_passed_over_until_that_is_taken_back():
+    declared = route(escalation={"after": "30 minutes", "target": TARGET}, reminder="20 minutes")
+    known, first = notified(declared, seen(None, "f", incident(), NOON), NOON, attended=True)
+    assert first == [("opened", "target")]
+    for minute in range(1, 61):
+        assert notified(declared, known, NOON + minute * MINUTE, attended=True) == (known, [])
+    assert notified(declared, seen(known, "f", incident("closed", 59), NOON), NOON, attended=True)[1] == [("closed", "target")]
+    assert notified(declared, known, NOON + 61 * MINUTE)[1] == [("escalated", "escalation"), ("reminder", "target")]
 
 
 def test_what_is_opened_in_quiet_hours_is_told_when_they_are_over_if_it_is_still_open():

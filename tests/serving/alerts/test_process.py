@@ -8,7 +8,8 @@ import pytest
 from confluent_kafka import Producer
 
 from contracts.alerts import ALERTS, ASKED, DEAD
-from tests.serving import derived
+from tests.serving import derived, world
+from tests.serving.alerts.conftest import WEBHOOK
 from tests.support.seed import chance
 from tests.support.topics import consume
 from tests.support.waiting import until
@@ -79,6 +80,17 @@ def test_what_is_refused_becomes_a_dead_letter_and_can_be_tried_again(broker, to
     producer.flush(20)
     until("it is reported", lambda: receiver.notified() == [("a", "opened")], detail=lambda: member.log.read_text())
     until("it waits no more", lambda: not waiting(broker))
+
+
+def test_what_somebody_looks_after_is_not_escalated(broker, topics, feed, lake, at, receiver, declare_route, start):
+    world.say(lake, feed, 1, "acknowledge", at(0), ServiceName="a", IncidentId=f"a@{at(0):%Y-%m-%dT%H:%M:%SZ}")
+    member = start(declare_route(escalation={"after": "1 second", "target": WEBHOOK}))
+    until("it has begun", lambda: caught_up(broker))
+    topics.send("incident", [derived.incident(name, at(0)) for name in "ab"])
+    until("b is escalated", lambda: ("b", "escalated") in receiver.notified(), detail=lambda: member.log.read_text())
+    topics.send("incident", [derived.incident(name, at(0), "closed") for name in "ab"])
+    until("both are closed", lambda: receiver.notified().count(("b", "closed")) == 2 and ("a", "closed") in receiver.notified())
+    assert [event for service, event in receiver.notified() if service == "a"] == ["opened", "closed"]
 
 
 def test_a_second_process_fences_the_first(broker, topics, at, receiver, declare_route, start):

@@ -59,8 +59,8 @@ class Airflow:
         number = len(self.came)
         if conf["verdict"] == "take_back":
             world.say(self._lake, self._feed, number, "take_back", TakesBack=conf["statement"], **said)
-        elif conf["verdict"] == "false":
-            world.say(self._lake, self._feed, number, "false", IncidentId=conf["incident"], **said)
+        elif conf["verdict"] in ("acknowledge", "false"):
+            world.say(self._lake, self._feed, number, conf["verdict"], IncidentId=conf["incident"], **said)
         else:
             world.say(self._lake, self._feed, number, "exclude", AT, ServiceName=conf["service"], **said)
 
@@ -85,8 +85,8 @@ def airflow(lake, feed):
 
 @pytest.fixture
 def site(offline, feed, lake, tmp_path, airflow):
-    """The page of service a, which has two closed incidents, two versions of a baseline, and a refused candidate; and the tokens
-    of an operator and of a viewer."""
+    """The page of service a, which has a closed incident, beside another service with an open one; two versions of a baseline,
+    and a refused candidate; and the tokens of an operator and of a viewer."""
     users, operator = Users({}).added("olga", "operator", AT, None)
     users, viewer = users.added("victor", "viewer", AT, None)
     (tmp_path / "users.json").write_text(users.text())
@@ -97,8 +97,8 @@ def site(offline, feed, lake, tmp_path, airflow):
         access = {"users": tmp_path / "users.json", "airflow": address, "airflow_user": "admin", "airflow_password": "p"}
         with served(dataclasses.replace(offline, **access)) as (url, state):
             start = round(AT.timestamp() * 1000)
-            for service in ("a", NASTY):
-                state.incidents.put(feed.name, dataclasses.replace(of(service, start), state="closed", end=start + 600_000))
+            state.incidents.put(feed.name, dataclasses.replace(of("a", start), state="closed", end=start + 600_000))
+            state.incidents.put(feed.name, of(NASTY, start))
             yield f"{url}/?feed={feed.name}&service=a", operator, viewer
 
 
@@ -108,7 +108,7 @@ def log_in(page: Page, token: str) -> None:
     page.get_by_role("button", name="Log in").click()
 
 
-def test_an_operator_judges_an_incident_and_takes_it_back(page, site, feed, airflow):
+def test_an_operator_looks_after_an_incident_judges_it_and_takes_that_back(page, site, feed, airflow):
     url, operator, _ = site
     page.goto(url)
     expect(page.locator("#incidents > li")).to_have_count(2)
@@ -123,21 +123,31 @@ def test_an_operator_judges_an_incident_and_takes_it_back(page, site, feed, airf
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(NASTY)
     assert serious(page) == []
+    expect(dialog.get_by_label("I look after it")).to_be_checked()
+    dialog.get_by_label("Reason").fill("on it")
+    dialog.get_by_role("button", name="Keep it").click()
+    expect(dialog).to_be_hidden(timeout=20_000)
+    expect(row.locator(".verdict")).to_contain_text("Acknowledged, says olga, by admin")
+    row.get_by_role("button", name="Judge").click()
+    expect(dialog.get_by_label("I look after it")).to_have_count(0)
+    dialog.get_by_label("Nobody looks after it any more").check()
+    dialog.get_by_label("A false alarm").check()
     dialog.get_by_label("Reason").fill(NASTY)
     dialog.get_by_role("button", name="Keep it").click()
     expect(dialog).to_be_hidden(timeout=20_000)
-    expect(row.locator(".verdict")).to_contain_text("False alarm, says olga, by admin")
-    [(dag, conf)] = airflow.came
+    expect(row.locator(".verdict").last).to_contain_text("False alarm, says olga, by admin")
+    incident = {"incident": f"{NASTY}@{round(AT.timestamp() * 1000)}", "user": "olga"}
+    [(dag, first), (_, conf)] = airflow.came
     assert dag == f"judge_incident.{feed.name}"
-    said = {"verdict": "false", "incident": f"{NASTY}@{round(AT.timestamp() * 1000)}", "reason": NASTY}
-    assert conf == said | {"user": "olga"}
+    assert first == incident | {"verdict": "acknowledge", "reason": "on it"}
+    assert conf == incident | {"verdict": "false", "reason": NASTY}
     row.get_by_role("button", name="Take back").click()
     expect(dialog.get_by_role("radio")).to_have_count(0)
     dialog.get_by_label("Reason").fill("it was one")
     page.keyboard.press("Enter")
     expect(dialog).to_be_hidden(timeout=20_000)
-    expect(row.locator(".verdict")).to_have_count(0)
-    assert airflow.came[1][1] == {"verdict": "take_back", "statement": 1, "reason": "it was one", "user": "olga"}
+    expect(row.locator(".verdict")).to_have_count(1)
+    assert airflow.came[2][1] == {"verdict": "take_back", "statement": 2, "reason": "it was one", "user": "olga"}
     assert page.title() != "owned"
 
 

@@ -80,13 +80,15 @@ def tables(instance):
         statement(3, "exclude", Start=NOON - 3 * MINUTE, End=NOON),
         statement(4, "exclude", IncidentId="c@2026-06-01T12:09:00Z", ServiceName="c"),
         statement(5, "take_back", TakesBack=4),
+        statement(6, "acknowledge", IncidentId="b@2026-06-01T12:05:00Z", ServiceName="b"),
+        statement(7, "acknowledge", IncidentId="c@2026-06-01T12:09:00Z", ServiceName="c"),
     ]
     write_deltalake(str(instance.lake / "exclusions" / "service_use"), pa.Table.from_pylist(said, STATEMENTS))
 
 
 A = "a@2026-06-01T12:00:00Z deviation 2026-06-01T12:02:00Z why 2 excluded (2)"
 B = "b@2026-06-01T12:05:00Z deviation open why 5 false alarm (1)"
-C = "c@2026-06-01T12:09:00Z deviation 2026-06-01T12:09:00Z why 9"
+C = "c@2026-06-01T12:09:00Z deviation 2026-06-01T12:09:00Z why 9 acknowledged (7)"
 
 
 def test_each_incident_is_listed_as_it_is_by_now_with_the_statement_that_judges_it(incidents, tables):
@@ -98,6 +100,8 @@ def test_each_incident_is_listed_as_it_is_by_now_with_the_statement_that_judges_
             "1 false alarm: b@2026-06-01T12:05:00Z mara 2026-06-01T12:00:00Z a [red]drill",
             "2 excluded: a, 2026-06-01T12:00:00Z to 2026-06-01T12:03:00Z mara 2026-06-01T12:00:00Z a [red]drill",
             "3 excluded: all services, 2026-06-01T11:57:00Z to 2026-06-01T12:00:00Z mara 2026-06-01T12:00:00Z a [red]drill",
+            "6 acknowledged: b@2026-06-01T12:05:00Z mara 2026-06-01T12:00:00Z a [red]drill",
+            "7 acknowledged: c@2026-06-01T12:09:00Z mara 2026-06-01T12:00:00Z a [red]drill",
         ],
     )
 
@@ -120,6 +124,7 @@ def test_each_verdict_is_a_run_of_the_dag(incidents, asked):
         0,
         "exclusions/service_use: statement 1 is in force",
     )
+    assert incidents("acknowledge", "service-use", "a@b", "--reason", "mine")[0] == 0
     code, output, _ = incidents("exclude", "service-use", "a@b", "--reason", "r")
     assert (code, output.splitlines()[1]) == (
         0,
@@ -131,6 +136,7 @@ def test_each_verdict_is_a_run_of_the_dag(incidents, asked):
     span = {"from": "2026-06-01T12:00:00+02:00", "to": "2026-06-01T12:00:00+00:00"}
     assert asked == [
         ("judge_incident.service-use", {"verdict": "false", "incident": "a@b", "reason": "a drill"}),
+        ("judge_incident.service-use", {"verdict": "acknowledge", "incident": "a@b", "reason": "mine"}),
         ("judge_incident.service-use", {"verdict": "exclude", "incident": "a@b", "reason": "r"}),
         ("judge_incident.world-cup", {"verdict": "exclude", "service": "w", **span, "reason": "r"}),
         ("judge_incident.service-use", {"verdict": "take_back", "statement": 3, "reason": "r"}),
