@@ -13,9 +13,9 @@ from contracts.incidents import Incidents
 from serving.band import band
 from serving.dependencies import INVALID, CurrentState
 from serving.fleet_models import FirstBaseline, Fleet, FleetFeed, FleetService, Status
+from serving.judged_incidents import incident_info
 from serving.memory import Reading
 from serving.models import IncidentInfo
-from serving.routes import incident_info
 from serving.scored import NOTHING, Scored
 from serving.series import instant
 from serving.state import State

@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from contracts import exclusions
 from contracts.exclusions import Statement
 from contracts.feeds import Feed
 from serving import dead_letters, health_models, models, past_incidents, rows, series, streams
@@ -17,6 +16,7 @@ from serving.asked_window import AskedWindowIfAny, window_of
 from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, declared, known_service
 from serving.events import Event
 from serving.incidents import Incident
+from serving.judged_incidents import incident_info
 from serving.memory import Anomaly, Reading
 from serving.pages import AskedPlace
 from serving.problems import ProblemError
@@ -216,20 +216,6 @@ def event_json(feed: Feed | None, event: Event, said: Sequence[Statement] = ()) 
     if isinstance(event.record, Incident):
         return incident_info(feed, event.record, said).model_dump_json()
     return "{}"
-
-
-def incident_info(feed: Feed, incident: Incident, said: Sequence[Statement]) -> models.IncidentInfo:
-    cells = {name: getattr(incident, name) for name in Incident.__dataclass_fields__}
-    times = {name: series.instant(cells[name]) for name in ("start", "last", "at", "end", "peak_at") if cells[name] is not None}
-    newest = exclusions.verdict(said, incident.id, incident.service, times["start"])
-    kind: Literal["false", "exclude"] = "false" if newest and newest.kind == "false" else "exclude"
-    verdict = models.Verdict(statement=newest.id, kind=kind, by=newest.by, at=newest.at, reason=newest.reason) if newest else None
-    seen = exclusions.acknowledgement(said, incident.id)
-    acknowledged = models.Acknowledgement(statement=seen.id, by=seen.by, at=seen.at, reason=seen.reason) if seen else None
-    local = times["start"].astimezone(feed.zone)
-    return models.IncidentInfo(
-        feed=feed.name, start_local=local, acknowledgement=acknowledged, verdict=verdict, **(cells | times)
-    )
 
 
 def _anomaly_info(feed: Feed, anomaly: Anomaly) -> models.AnomalyInfo:
