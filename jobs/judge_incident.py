@@ -113,8 +113,10 @@ def _of_incident(platform: Platform, feed: Feed, id_: str, verdict: Kind) -> dic
 def _of_today(platform: Platform, feed: Feed, id_: str, verdict: Kind) -> dict[str, Any]:
     """What the id of an incident says, if the topic has a record of it. Its end, which an exclusion needs, it does not say."""
     if kafka.last_value(platform, feed.incidents_topic, id_.encode(), "sundial-archive", LONGEST) is None:
-        where = f"neither incidents/{feed.table} nor the topic {feed.incidents_topic} has it"
-        raise JobError(f"--incident {id_}: {where}; `sundial incidents list {feed.name}` and the page show those there are")
+        raise JobError(
+            f"--incident {id_}: neither incidents/{feed.table} nor the topic {feed.incidents_topic} has it;"
+            f" `sundial incidents list {feed.name}` and the page show those there are"
+        )
     if verdict == "exclude":
         raise JobError(f"--incident {id_} is not in incidents/{feed.table} yet; give --service, --from and --to instead")
     service, _, start = id_.rpartition("@")

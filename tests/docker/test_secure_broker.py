@@ -115,15 +115,15 @@ READS, WRITES, BOTH = "DESCRIBE READ", "DESCRIBE WRITE", "DESCRIBE READ WRITE"
 @pytest.mark.parametrize(
     ("user", "operations"),
     [
-        ("sources", [WRITES, "", "", "", ""]),
-        ("streams", [READS, WRITES, WRITES, WRITES, ""]),
-        ("batch", [BOTH, "", "", BOTH, ""]),
-        ("serving", ["", READS, READS, READS, ""]),
-        ("registry", ["", "", "", "", BOTH]),
+        ("sources", [WRITES, "", "", "", "", ""]),
+        ("streams", [READS, WRITES, WRITES, WRITES, WRITES, ""]),
+        ("batch", [BOTH, "", "", READS, BOTH, ""]),
+        ("serving", ["", READS, READS, READS, READS, ""]),
+        ("registry", ["", "", "", "", "", BOTH]),
     ],
 )
 def test_each_user_may_do_its_part_and_no_more(cluster, user, operations):
-    topics = FEED.topic, FEED.scored_topic, FEED.anomalies_topic, FEED.dead_letter_topic, JOURNAL
+    topics = FEED.topic, FEED.scored_topic, FEED.anomalies_topic, FEED.incidents_topic, FEED.dead_letter_topic, JOURNAL
     assert may(cluster.client(user), *topics) == operations
 
 

@@ -19,6 +19,7 @@ def test_a_run_under_way_promotes_nothing_over_a_rollback(run_job, lake_platform
         promote(run_job, lake_platform, "n3")
 
 
+@pytest.mark.full
 def test_a_promotion_writes_what_changed_and_is_the_candidate_row_for_row(spark, lake_platform, after_n2):
     before, after = (tables.baseline(lake_platform, FEED).fingerprints(version) for version in (0, 1))
     assert {day_type for day_type in after if after[day_type] != before[day_type]} == {"1"}

@@ -67,6 +67,7 @@ def test_the_table_is_that_of_the_log_up_to_there(tables):
         assert tables("--until", f"0:{first},1:{second}") == products(of[0][:first]) | products(of[1][:second])
 
 
+@pytest.mark.full
 def test_what_the_log_does_not_hold_is_said(tables):
     ends = [sum(partition(product) == number for product, _ in LOG) for number in (0, 1)]
     for options, said in {

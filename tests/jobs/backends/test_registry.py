@@ -6,6 +6,7 @@ from jobs.backends.registry import Registry
 from jobs.errors import JobError
 
 
+@pytest.mark.full
 def test_a_registry_that_does_not_answer_is_named(lake_platform):
     with pytest.raises(JobError, match=r"registry http://127\.0\.0\.1:1, subject calls-value: .*refused"):
         Registry(lake_platform).writers("calls-value")

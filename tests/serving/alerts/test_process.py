@@ -93,6 +93,7 @@ def test_what_somebody_looks_after_is_not_escalated(broker, topics, feed, lake, 
     assert [event for service, event in receiver.notified() if service == "a"] == ["opened", "closed"]
 
 
+@pytest.mark.full
 def test_a_second_process_fences_the_first(broker, topics, at, receiver, declare_route, start):
     first = start(declare_route())
     until("it has begun", lambda: caught_up(broker))

@@ -164,6 +164,7 @@ def test_readings_are_excluded_by_their_span(page, site, feed, airflow):
     assert (conf["service"], conf["from"], conf["to"]) == ("a", "2026-07-01T12:00:00Z", "2026-07-01T12:10:00Z")
 
 
+@pytest.mark.full
 def test_what_airflow_could_not_do_is_said_with_the_way_to_its_log(page, site, airflow):
     url, operator, _ = site
     airflow.ends = "failed"
