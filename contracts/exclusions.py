@@ -93,7 +93,7 @@ def acknowledgement(valid: Sequence[Statement], incident: str) -> Statement | No
 
 
 def attended(valid: Sequence[Statement], incident: str, service: str, start: dt.datetime) -> bool:
-    """Whether somebody looks after the incident, or has judged it: nobody need be reminded of it."""
+    """Whether somebody looks after the incident or has judged it, so that people need no reminder."""
     return acknowledgement(valid, incident) is not None or verdict(valid, incident, service, start) is not None
 
 
