@@ -29,7 +29,7 @@ def main(platform: Platform) -> None:
     options = settings.application_parser(__doc__).parse_args()
     with Driver(platform, options.application, "queries", query_started_at=None) as driver:
         session = spark.session(driver.name, platform)
-        driver.runs_as(session.sparkContext.applicationId)
+        driver.runs_as(session.sparkContext.applicationId, ask=lambda: session.sparkContext.version)
         known = KnownWriters(session, platform, driver.folder)
         declared = list(load_application(options.application, options.queries).values())
         checkpoints = driver.folder.checkpoint

@@ -38,7 +38,7 @@ def main(platform: Platform) -> None:
     nothing_yet = {"baseline_version": -1, "generation": None, "query_started_at": None}
     with Driver(platform, feed.name, "score", **nothing_yet) as driver:
         session = spark.session(driver.name, platform)
-        driver.runs_as(session.sparkContext.applicationId)
+        driver.runs_as(session.sparkContext.applicationId, ask=lambda: session.sparkContext.version)
         queries = Queries(session, platform, feed, KnownWriters(session, platform, driver.folder), options.services)
         generations = Generations(driver.folder.checkpoint, feed.topic)
         generations.adopt()

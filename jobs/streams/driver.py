@@ -19,6 +19,9 @@ from supervision.files import Locked, StreamFolder, locked
 
 ALREADY_RUNNING = 75  # EX_TEMPFAIL of sysexits.h
 HEARTBEAT_SECONDS = 1.0
+JVM_SECONDS = (
+    45.0  # without an answer of the JVM, after which there is no heartbeat; no pause of its garbage collector is as long
+)
 
 
 class Driver:
@@ -36,6 +39,7 @@ class Driver:
         self._unattended_after = platform.unattended
         self._ended_by: str | None = None  # an error, or that nothing supervises it; None after a stop on request
         self._looked: tuple[int, float] | None = None  # the mark of the supervision's last look, and when it was first seen
+        self._answered: float | None = None  # when the JVM last did, by the monotonic clock; None: it is not asked
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._reporting = threading.Lock()
@@ -69,9 +73,12 @@ class Driver:
         self.folder.clear_stop()
         self._lock.close()
 
-    def runs_as(self, spark_application: str) -> None:
-        """Records the id of this driver's Spark application."""
+    def runs_as(self, spark_application: str, ask: Callable[[], object]) -> None:
+        """Records the id of this driver's Spark application. `ask`: a call that its JVM answers. While the JVM hangs, the driver
+        gives no heartbeat, as if it hung itself."""
         self.folder.write_driver(self.folder.read_driver() | {"spark_application": spark_application})
+        self._answered = time.monotonic()
+        threading.Thread(target=self._ask_until_ended, args=(ask,), name="jvm", daemon=True).start()
 
     def report(self, **state) -> None:
         """Changes fields of the next heartbeat."""
@@ -118,8 +125,20 @@ class Driver:
 
     def _beat_once(self) -> None:
         """A disk that is full for a moment costs a heartbeat, not all that follow."""
+        answered = self._answered
+        if answered is not None and time.monotonic() - answered > JVM_SECONDS and not self._ended.is_set():
+            return
         with suppress(OSError):
             self.folder.write_heartbeat({"at": now()} | self._state)
+
+    def _ask_until_ended(self, ask: Callable[[], object]) -> None:
+        while not self._ended.wait(HEARTBEAT_SECONDS):
+            try:
+                ask()
+            except Exception:  # of several kinds: the JVM has ended, which the query says, too
+                self._answered = None
+                return
+            self._answered = time.monotonic()
 
     def _measure_until_ended(self) -> None:
         while not self._ended.wait(HEARTBEAT_SECONDS):

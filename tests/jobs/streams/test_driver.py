@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -86,6 +87,42 @@ def test_measuring_that_fails_is_printed_and_tried_again(running, capsys):
     running.measured_by(measure)
     until("it is measured", lambda: measured(running) == {"lag_records": 0})
     assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
+
+
+def test_a_driver_whose_jvm_hangs_gives_no_heartbeat_until_it_answers(running, monkeypatch):
+    answers, asked = threading.Event(), threading.Event()
+
+    def ask() -> str:
+        asked.set()
+        assert answers.wait(60)
+        return "4.1"
+
+    monkeypatch.setattr(driver, "JVM_SECONDS", 0.2)
+    running.runs_as("local-1", ask)
+    assert running.folder.read_driver()["spark_application"] == "local-1"
+    assert asked.wait(60)
+    time.sleep(1)  # longer than JVM_SECONDS; a heartbeat that has begun is written
+    mark = running.folder.heartbeat_mark()
+    time.sleep(3 * driver.HEARTBEAT_SECONDS)
+    assert running.folder.heartbeat_mark() == mark
+    monkeypatch.setattr(driver, "JVM_SECONDS", 60)
+    answers.set()
+    assert beats(running)["state"] == "starting"
+
+
+def test_a_jvm_that_has_ended_is_not_asked_again_and_the_driver_says_how_it_ends(running, monkeypatch):
+    asked = threading.Event()
+
+    def ask() -> None:
+        asked.set()
+        raise ConnectionResetError("the JVM is gone")
+
+    monkeypatch.setattr(driver, "JVM_SECONDS", 0.0)
+    running.runs_as("local-1", ask)
+    assert asked.wait(60)
+    asked.clear()
+    assert beats(running)["state"] == "starting"
+    assert not asked.is_set()
 
 
 def test_a_driver_that_nothing_supervises_any_more_ends_and_says_so(running, monkeypatch):
