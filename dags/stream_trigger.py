@@ -19,7 +19,8 @@ from supervision.files import LaunchRecord, StreamFolder
 
 LOOK_EVERY = 1.0
 RELAY_EVERY, RELAY_BYTES = 10.0, 4096  # of the driver's log into the task's; the rest stays in driver.log
-STATE_WITHIN = 15.0  # seconds; Airflow's [triggerer] on_kill_timeout is 30
+STATE_WITHIN = 15.0  # seconds that Airflow has to answer with the state that a person has set
+_ENDING: set[asyncio.Future] = set()  # acts that outlive their trigger: an event loop itself keeps no task alive
 
 
 class StreamTrigger(BaseTrigger):
@@ -160,10 +161,17 @@ class StreamTrigger(BaseTrigger):
         self._expect_new_driver()
 
     async def on_kill(self) -> None:
+        """Airflow cancels a trigger again each second until it has ended, within this method, too: what it began goes on."""
+        ending = asyncio.ensure_future(self._end())
+        _ENDING.add(ending)
+        ending.add_done_callback(_ENDING.discard)
+        await asyncio.shield(ending)
+
+    async def _end(self) -> None:
         """A person marked the task failed or successful, or cleared it: the stream stops at a batch boundary.
 
-        Airflow also calls this when it moves the trigger to another triggerer, because this one was late. Then the same attempt
-        is still deferred, and the stream must run on. A cleared task may be deferred again too, but as another attempt.
+        Airflow calls `on_kill` also when it moves the trigger to another triggerer, because this one was late. Then the same
+        attempt is still deferred, and the stream must run on. A cleared task may be deferred again too, but as another attempt.
         """
         if self.stream.read_supervisor() == str(self.task_instance.id):
             if await self._stays_deferred():

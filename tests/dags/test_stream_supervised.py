@@ -86,6 +86,29 @@ def test_a_persons_act_stops_the_stream_cleanly_and_a_moved_trigger_does_not(
     assert not stream.stop_requested()
 
 
+def test_a_trigger_that_airflow_cancels_again_and_again_still_stops_its_stream(streams, monkeypatch):
+    with Triggerer(trigger()) as triggerer:
+        until("a heartbeat", triggerer.stream.heartbeat_mark)
+    stream, answers = triggerer.stream, iter(["deferred"] * 5 + ["success"])
+    triggerer.trigger._task_state = lambda: next(answers)
+    monkeypatch.setattr(stream_trigger, "LOOK_EVERY", 0.1)
+    triggerer.trigger.task_instance = ATTEMPT
+    stream.write_supervisor("attempt-1")
+
+    async def cancelled():
+        killed = asyncio.ensure_future(triggerer.trigger.on_kill())
+        await asyncio.sleep(0.2)
+        killed.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await killed
+        assert stream.read_supervisor() == "attempt-1", "too early to tell"
+        await asyncio.gather(*stream_trigger._ENDING)
+
+    asyncio.run(cancelled())
+    assert stream.read_supervisor() == ""
+    until("the driver is gone", lambda: process.is_gone(stream))
+
+
 def test_a_stop_by_hand_is_a_clean_restart(running, streams):
     assert process.request_stop(running.stream)
     until("a second driver", started(streams, 2))

@@ -216,6 +216,7 @@ def test_a_service_name_is_only_ever_text(page, site, feed):
 def test_the_keyboard_reaches_everything(page, site, feed):
     page.goto(f"{site[0]}/?feed={feed.name}&service=a")
     expect(page.locator("#anomalies tr")).to_have_count(3)
+    expect(page.locator("#beside")).to_be_visible()
     page.locator("#feed").focus()
     reached = []
     for _ in range(10):
