@@ -3,9 +3,10 @@
 import { byId, inputById } from "./dom.js";
 import { send } from "./loads.js";
 
+const button = /** @type {HTMLButtonElement} */ (byId("login").querySelector("button"));
+
 byId("login").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const button = /** @type {HTMLButtonElement} */ (byId("login").querySelector("button"));
   button.disabled = true;
   byId("problem").hidden = true;
   try {
@@ -19,3 +20,4 @@ byId("login").addEventListener("submit", async (event) => {
     button.disabled = false;
   }
 });
+button.disabled = false; // before, the form would be sent without this script

@@ -17,3 +17,12 @@ def test_a_viewer_judges_nothing_and_a_wrong_token_is_named(page, site):
     expect(page.get_by_role("button", name="Judge")).to_have_count(0)
     page.get_by_role("button", name="Log out").click()
     expect(page.get_by_role("link", name="Log in")).to_be_visible()
+
+
+def test_nothing_is_sent_before_the_page_can_send_it(page, site):
+    page.route("**/login.js", lambda route: route.abort())
+    page.goto(site[0])
+    page.get_by_role("link", name="Log in").click()
+    page.get_by_label("Token").fill("t")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Log in")).to_be_disabled()
