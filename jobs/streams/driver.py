@@ -19,9 +19,7 @@ from supervision.files import Locked, StreamFolder, locked
 
 ALREADY_RUNNING = 75  # EX_TEMPFAIL of sysexits.h
 HEARTBEAT_SECONDS = 1.0
-JVM_SECONDS = (
-    45.0  # without an answer of the JVM, after which there is no heartbeat; no pause of its garbage collector is as long
-)
+JVM_SECONDS = 45.0  # that a JVM may not answer before there is no heartbeat; its garbage collector pauses for less
 
 
 class Driver:
