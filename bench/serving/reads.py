@@ -1,27 +1,16 @@
-"""How quickly serving answers with a long history behind it: answers per second, and milliseconds until an answer is there.
-
-One serving process (`uvicorn serving.app:app`) over a generated lake: history of services x slots x dates, and a baseline of all
-day types. There is no broker, so every reading comes from history. The clients are a process of their own, with one connection
-each.
+"""Reads of a long history: a generated lake, clients in processes of their own with one connection each, and their answers.
 
 `point`: the newest reading of one service (a window of a minute). `hour`: an hour of one service. Both ask for one service after
-the other. `weeks_cold`: five weeks of a service that was not asked for before, one request at a time. `weeks_again`: the same
-once more. `point_beside_16`: points again, while 16 clients ask for five weeks of one service after the other.
+the other. `weeks_cold`: five weeks of a service that was not asked for before, one request at a time. `weeks_warm`: the same
+once more. `beside_16`: points again, while 16 clients ask for five weeks of one service after the other.
 """
 
-import argparse
-import contextlib
 import datetime as dt
 import json
 import multiprocessing
-import os
 import socket
-import subprocess
-import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
@@ -32,9 +21,7 @@ import pyarrow as pa
 
 from bench import history
 from bench.history import Fleet
-from bench.platform import Others, cores, figure, say, wait_for
-from contracts.feeds import load_feed
-from stack.instance import Instance
+from bench.serving.process import serving
 
 WEEKS = dt.timedelta(days=35)
 READERS = 16
@@ -73,25 +60,6 @@ def promote(fleet: Fleet) -> None:
     note = deltalake.CommitProperties(custom_metadata={"userMetadata": json.dumps({"candidate_version": 0})})
     path = str(fleet.instance.lake / "baseline" / feed.table)
     deltalake.write_deltalake(path, table, mode="overwrite", partition_by=["DayType"], commit_properties=note)
-
-
-@contextlib.contextmanager
-def serving(fleet: Fleet, log: Path) -> Iterator[int]:
-    """A serving process over the fleet's lake: its port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    nobody = {"SUNDIAL_KAFKA": "127.0.0.1:1", "SUNDIAL_REGISTRY": "http://127.0.0.1:1"}
-    places = {"SUNDIAL_LAKE": str(fleet.instance.lake), "SUNDIAL_STREAMS": str(fleet.instance.streams)}
-    command = [sys.executable, "-m", "uvicorn", "serving.app:app", "--port", str(port), "--no-access-log"]
-    with log.open("w") as lines:
-        process = subprocess.Popen(command, env=os.environ | nobody | places, stdout=lines, stderr=lines)
-    try:
-        wait_for("serving answers", lambda: not socket.socket().connect_ex(("127.0.0.1", port)))
-        yield port
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 class Client:
@@ -140,7 +108,9 @@ def one_by_one(port: int, paths: list[str]) -> list[float]:
     return [client.get(path) for path in paths]
 
 
-def measure(fleet: Fleet, port: int, clients: int, seconds: float) -> dict[tuple[str, str], float]:
+def asked(fleet: Fleet, port: int, clients: int, seconds: float) -> dict[tuple[str, str], float]:
+    """Figures by name and unit."""
+
     def window(name: str, more: str) -> str:
         return f"/api/feeds/{fleet.feed.name}/services/{quote(name, safe='')}/series?{more}"
 
@@ -150,10 +120,9 @@ def measure(fleet: Fleet, port: int, clients: int, seconds: float) -> dict[tuple
     weeks = [window(name, span) for name in fleet.names]
     found: dict[tuple[str, str], float] = {}
 
-    def take(name: str, took: list[float], over: float) -> None:
-        found[f"{name}_p50", "ms"], found[f"{name}_p99", "ms"] = np.percentile(took, [50, 99])
-        if over:
-            found[f"{name}_per_s", "answers/s"] = len(took) / over
+    def take(name: str, took: list[float]) -> None:
+        for suffix, quantile in (("p50", 50), ("p99", 99)):
+            found[f"{name}_{suffix}_ms", "ms"] = float(np.percentile(took, quantile))
 
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as apart:
 
@@ -161,45 +130,27 @@ def measure(fleet: Fleet, port: int, clients: int, seconds: float) -> dict[tuple
             return apart.submit(load, port, paths, count, seconds).result()
 
         one_by_one(port, [*points, *hours])  # each service's newest day is read once
-        for name, paths in (("point", points), ("hour", hours)):
-            take(name, run(paths, clients), seconds)
+        for name, rate, paths in (("point", "point_reads_per_s", points), ("hour", "hour_per_s", hours)):
+            took = run(paths, clients)
+            found[rate, "answers/s"] = len(took) / seconds
+            take(name, took)
         few = weeks[: min(20, len(weeks))]
-        take("weeks_cold", one_by_one(port, few), 0)
-        take("weeks_again", one_by_one(port, few), 0)
+        for name in ("weeks_cold", "weeks_warm"):
+            took = one_by_one(port, few)
+            found[f"{name}_ms", "ms"] = float(np.median(took))
+            found[f"{name}_worst_ms", "ms"] = max(took)
         readers = apart.submit(load, port, weeks, READERS, seconds)
-        take(f"point_beside_{READERS}", run(points, clients), seconds)
-        take(f"weeks_of_{READERS}", readers.result(), seconds)
-    found[f"point_beside_{READERS}_ratio", "x"] = found[f"point_beside_{READERS}_p99", "ms"] / found["point_p99", "ms"]
+        take(f"beside_{READERS}_point", run(points, clients))
+        found[f"weeks_of_{READERS}_per_s", "answers/s"] = len(readers.result()) / seconds
+    found[f"beside_{READERS}_ratio", "x"] = found[f"beside_{READERS}_point_p99_ms", "ms"] / found["point_p99_ms", "ms"]
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--services", type=int, default=200, help="services of the fleet (default 200)")
-    parser.add_argument("--days", type=int, default=35, help="dates of history (default 35)")
-    parser.add_argument("--clients", type=int, default=4, help="that ask at once (default 4)")
-    parser.add_argument("--seconds", type=float, default=20, help="of each measurement (default 20)")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="work there, keep it, and use the history found there")
-    options = parser.parse_args()
-    say(cores())
-    with contextlib.ExitStack() as stack:
-        folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sundial-bench-")))
-        fleet = Fleet(
-            Instance(folder / f"{options.services}x{options.days}").make(0),
-            load_feed("service-use"),
-            options.services,
-            options.days,
-        )
-        say(f"history of {options.days} dates, {options.services * fleet.feed.slots * options.days:,} readings")
-        history.generate(fleet)
-        promote(fleet)
-        others = Others()
-        with serving(fleet, folder / "serving.log") as port:
-            found = measure(fleet, port, options.clients, options.seconds)
-        for (metric, unit), value in found.items():
-            figure("serving", "sundial", metric, [value], unit)
-        figure("serving", "others", "busy", [others.cores()], "cores")
-
-
-if __name__ == "__main__":
-    main()
+def measure(folder: Path, fleet: Fleet, clients: int, seconds: float) -> dict[tuple[str, str], float]:
+    """With a serving process that finds no broker, so that every reading comes from history."""
+    history.generate(fleet)
+    promote(fleet)
+    nobody = {"SUNDIAL_KAFKA": "127.0.0.1:1", "SUNDIAL_REGISTRY": "http://127.0.0.1:1"}
+    places = {"SUNDIAL_LAKE": str(fleet.instance.lake), "SUNDIAL_STREAMS": str(fleet.instance.streams)}
+    with serving(nobody | places, folder / "reads.log") as (port, _):
+        return asked(fleet, port, clients, seconds)

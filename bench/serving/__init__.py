@@ -1,0 +1,1 @@
+"""How quickly serving answers, and how soon a page shows what came."""
