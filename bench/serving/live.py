@@ -26,7 +26,7 @@ from contracts.feeds import Feed, load_feed
 from stack.instance import Instance
 
 EVERY = 0.2  # seconds between two records
-SETTLE = 10.0  # seconds in which an allocation of listeners has come to its end
+SETTLE = 10.0  # seconds that the listeners receive records before the memory is read
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 NOTE_FRAMES = """globalThis.shownAt = {};
 const look = () => {

@@ -11,6 +11,13 @@ from tests.serving.static.operator.airflow import AT, Airflow, listening
 from tests.serving.test_incidents import of
 
 
+@pytest.fixture(params=[1300, pytest.param(360, marks=pytest.mark.full)])
+def page(page, request):
+    """On a screen and on a phone."""
+    page.set_viewport_size({"width": request.param, "height": 800})
+    return page
+
+
 @pytest.fixture
 def airflow(lake, feed):
     return Airflow(lake, feed)
