@@ -131,7 +131,7 @@ def _print_page(instance: Instance, name: str, found: Found) -> None:
     api = instance.api if instance.exists() else f"http://{HOST}:{DEFAULT_BASE}"
     console.print(f"Chart: {new_feed.page(api, name, found)}", soft_wrap=True, markup=False)
     if found.last - found.first < new_feed.FIRST_BASELINE.total_seconds() * 1000:
-        console.print("A first baseline needs two dates of each weekday; these readings are of less than two weeks.")
+        console.print("A first baseline needs two dates of each day type; these readings are of less than two weeks.")
     console.print(f"When readings come each day, unpause nightly_baseline.{name} in Airflow: it keeps the baseline new.")
 
 

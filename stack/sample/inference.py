@@ -71,7 +71,7 @@ def found_in(sample: Sample, given: Given, ask: Ask) -> Found:
         raise StackError(
             f"{sample.place(other)}: column {value!r} has {values[other]} where an earlier row of the same time has {values[one]}"
             + ("" if split.column is None else ", and they are of one service"),
-            remedy="name the column of the services with --service, or leave one row for each service and time"
+            remedy="name the column of the services with --service-column, or leave one row for each service and time"
             + ("; in the hour that daylight saving repeats, write times with an offset" if times.local.any() else ""),
         )
     interval, interval_why = _interval(sample, times, split.pace, given.interval)
