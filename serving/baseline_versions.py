@@ -20,8 +20,9 @@ from contracts.baseline_log import DAY_TYPES
 from contracts.feeds import Feed
 from serving.baseline_models import BaselineChange, BaselineRow
 from serving.columns import schema_of, table_of_columns
+from serving.lake import version_of
 from serving.problems import ProblemError
-from serving.tables import Tables, arrays_of, baseline_columns, version_of
+from serving.tables import Tables, arrays_of, baseline_columns
 
 KEPT_DIFFERENCES = 16
 PARTS = ("Last4Avg", "Samples", "Growth", "Spread", "Level", "Scale")  # a baseline of an earlier release lacks the last two
@@ -30,8 +31,8 @@ PARTS = ("Last4Avg", "Samples", "Growth", "Spread", "Level", "Scale")  # a basel
 class BaselineVersions:
     """Reads `baseline/<feed>` of the lake as of any version in its log. Safe to call from several threads."""
 
-    def __init__(self, lake: str, tables: Tables):
-        self._lake, self._tables = lake, tables
+    def __init__(self, tables: Tables):
+        self._tables, self._lake = tables, tables.lake
         self._lock = threading.Lock()
         self._differences: OrderedDict[tuple, pa.Table] = OrderedDict()
 
@@ -86,10 +87,10 @@ class BaselineVersions:
             remedy = f"GET /api/feeds/{feed.name}/baseline lists the versions; the newest are: {known}."
             raise ProblemError(404, "unknown-version", "No such version", f"Feed {feed.name} has no baseline {version}.", remedy)
         name = f"baseline/{feed.table}"
-        if version == log[0].version and (newest := self._tables.open(name)) is not None:
+        if version == log[0].version and (newest := self._lake.open(name)) is not None:
             return newest  # only upkeep came after it
         try:
-            return DeltaTable(f"{self._lake}/{name}", version=version)
+            return DeltaTable(f"{self._lake.root}/{name}", version=version)
         except DeltaError:
             raise _gone(feed, version) from None
 

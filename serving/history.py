@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
 from contracts.feeds import Feed
-from serving.tables import Tables, Version, version_of
+from serving.lake import Lake, Version, version_of
 
 HELD_READINGS = 6_000_000  # 24 bytes each: five weeks of about twenty services that send every ten seconds
 DAY = dt.timedelta(days=1)
@@ -46,8 +46,8 @@ NONE = Archived(*(np.zeros(0, np.int64) for _ in range(3)))
 class History:
     """Reads `history/<feed>` of the lake. Safe to call from several threads."""
 
-    def __init__(self, lake: str, tables: Tables):
-        self._lake, self._tables = lake, tables
+    def __init__(self, lake: Lake):
+        self._lake = lake
         self._lock = threading.Lock()
         self._days: OrderedDict[DayKey, Archived] = OrderedDict()
         self._held = 0
@@ -61,7 +61,7 @@ class History:
     def services(self, feed: Feed) -> frozenset[str]:
         """Services of the newest two dates."""
         table = self._open(feed)
-        return frozenset() if table is None else self._tables.of_version(("archived", feed.name), table, lambda: _services(table))
+        return frozenset() if table is None else self._lake.of_version(("archived", feed.name), table, lambda: _services(table))
 
     def until(self, feed: Feed) -> dt.datetime | None:
         """When the broker took the newest reading that was archived; the newest reading's own time where no broker did."""
@@ -75,14 +75,14 @@ class History:
 
     def _newest(self, feed: Feed) -> dict[str, dt.datetime]:
         table = self._open(feed)
-        return {} if table is None else self._tables.of_version(("newest", feed.name), table, lambda: _newest(table))
+        return {} if table is None else self._lake.of_version(("newest", feed.name), table, lambda: _newest(table))
 
     def readings(self, feed: Feed, service: str, start: dt.datetime, end: dt.datetime) -> Archived:
         """Those of [start, end]."""
         table = self._open(feed)
         if table is None or start > end:
             return NONE
-        dataset = self._tables.of_version(("history", feed.name), table, table.to_pyarrow_dataset)
+        dataset = self._lake.of_version(("history", feed.name), table, table.to_pyarrow_dataset)
         days = self._of_days(feed, service, dataset, _dates(feed, start, end))
         whole = Archived(*(np.concatenate(columns) for columns in zip(NONE, *days, strict=True)))
         first, last = (round(each.timestamp() * 1000) for each in (start, end))
@@ -90,7 +90,7 @@ class History:
         return Archived(*(column[there] for column in whole))
 
     def _open(self, feed: Feed) -> DeltaTable | None:
-        return self._tables.open(f"history/{feed.table}")
+        return self._lake.open(f"history/{feed.table}")
 
     def _of_days(self, feed: Feed, service: str, dataset: ds.Dataset, dates: list[dt.date]) -> list[Archived]:
         within = (ds.field("Date") >= dates[0]) & (ds.field("Date") <= dates[-1]) & (ds.field("ServiceName") == service)
@@ -110,7 +110,7 @@ class History:
         return [found[date] for date in keys]
 
     def _read(self, feed: Feed, service: str, dataset: ds.Dataset, files: list[str], within: ds.Expression) -> Archived:
-        root = Path(self._lake) / "history" / feed.table
+        root = Path(self._lake.root) / "history" / feed.table
         if root.is_dir():
             values = {"files": [str(root / file) for file in files], "service": service}
             columns = self._duckdb.cursor().execute(QUERY, values).fetchnumpy()

@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 
 from contracts.feeds import Feed
 from serving.incidents import Incident, Incidents, chosen
-from serving.tables import Tables
+from serving.lake import Lake
 
 STATES = pa.array(["opened", "updated", "closed"])  # in which an incident's events of one moment follow each other
 FIELDS = {
@@ -17,7 +17,7 @@ FIELDS = {
 
 
 def between(
-    tables: Tables,
+    lake: Lake,
     live: Incidents,
     feed: Feed,
     start: dt.datetime,
@@ -30,7 +30,7 @@ def between(
     counts by which more is known; of two that know as much, that of the table, which late readings have corrected."""
     first, last = (round(each.timestamp() * 1000) for each in (start, end))
     newest_live = live.all(feed.name)
-    newest = {each.id: each for each in _past_if_readable(tables, feed, first, last, [each.id for each in newest_live])}
+    newest = {each.id: each for each in _past_if_readable(lake, feed, first, last, [each.id for each in newest_live])}
     for each in newest_live:
         if each.id not in newest or each.at > newest[each.id].at:
             newest[each.id] = each
@@ -41,20 +41,20 @@ def _lasts(incident: Incident, first: int, last: int) -> bool:
     return incident.start < last and (incident.end is None or incident.end > first)
 
 
-def _past_if_readable(tables: Tables, feed: Feed, first: int, last: int, ids: list[str]) -> list[Incident]:
+def _past_if_readable(lake: Lake, feed: Feed, first: int, last: int, ids: list[str]) -> list[Incident]:
     """Nothing while the table can't be read (see `Tables.unreadable`): live ones are to be seen nevertheless."""
     try:
-        return _past(tables, feed, first, last, ids)
+        return _past(lake, feed, first, last, ids)
     except Exception:  # of many kinds, by the kind of lake
         return []
 
 
-def _past(tables: Tables, feed: Feed, first: int, last: int, ids: list[str]) -> list[Incident]:
+def _past(lake: Lake, feed: Feed, first: int, last: int, ids: list[str]) -> list[Incident]:
     """Those that last between first and last (epoch milliseconds), and those of the ids, whenever they last."""
-    table = tables.open(f"incidents/{feed.table}")
+    table = lake.open(f"incidents/{feed.table}")
     if table is None:
         return []
-    known: pa.Table = tables.of_version(("incidents", feed.name), table, lambda: _newest_of_each(table))
+    known: pa.Table = lake.of_version(("incidents", feed.name), table, lambda: _newest_of_each(table))
     lasts = pc.and_(pc.less(known["Start"], last), pc.or_kleene(pc.is_null(known["End"]), pc.greater(known["End"], first)))
     there = pc.or_(lasts, pc.is_in(known["Id"], pa.array(ids, pa.string())))
     return [Incident(**{FIELDS[name]: cell for name, cell in row.items()}) for row in known.filter(there).to_pylist()]

@@ -118,7 +118,9 @@ def incidents(
         known = state.incidents.of(feed.name, service, only_open, group)
     else:
         shown = window_of(state, feed, asked)
-        known = past_incidents.between(state.tables, state.incidents, feed, shown.start, shown.until, service, only_open, group)
+        known = past_incidents.between(
+            state.tables.lake, state.incidents, feed, shown.start, shown.until, service, only_open, group
+        )
     page = place.cut(known, limit, lambda each: (-each.start, each.service, each.id))
     return rows.answer(wanted, models.IncidentInfo, [incident_info(feed, each, said) for each in page.rows], page.link)
 

@@ -18,6 +18,7 @@ from serving.events import Events
 from serving.history import Archived, History
 from serving.incidents import Incidents
 from serving.intake import Intake
+from serving.lake import Lake
 from serving.live_consumer import LiveConsumer
 from serving.memory import Memory
 from serving.scored import Scored
@@ -60,8 +61,8 @@ class State:
         kafka = settings.credentials.client_options(settings.kafka)
         live_intake, intake = (Intake(memory, incidents, Decoder(settings.registry)) for _ in range(2))  # one for each thread
         live = LiveConsumer(kafka, declared.look, live_intake, events, settings.lookback_seconds)
-        tables = Tables(settings.lake)
-        history = History(settings.lake, tables)
+        tables = Tables(Lake(settings.lake))
+        history = History(tables.lake)
         backlog = Backlog(kafka, lambda: declared.feeds, history, intake)
         baseline_services = BaselineServices(lambda: declared.feeds, tables, memory)
         return cls(
@@ -77,7 +78,7 @@ class State:
             DeadLetters(kafka),
             SeriesAnswers(),
             baseline_services,
-            BaselineVersions(settings.lake, tables),
+            BaselineVersions(tables),
             KnownUsers(settings.users),
             RateLimit(*WRONG_TOKENS),
             RateLimit(*ACTS),

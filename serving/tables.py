@@ -1,29 +1,25 @@
-"""The lake's tables as serving needs them, read with `deltalake`. A table that does not exist yet is an answer, not an error."""
+"""What the lake's tables tell serving. A table that does not exist yet is an answer, not an error."""
 
 import datetime as dt
 import json
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
-from deltalake.exceptions import TableNotFoundError
 
 from contracts import exclusions
 from contracts.baseline_log import BaselineLog, Entry, baseline_log
 from contracts.exclusions import Statement
 from contracts.feeds import Feed
+from serving.lake import Lake, Version, version_of
 
 CACHED_ARRAYS = 256  # (service, day type) pairs: 8,640 slots cost 70 kB
 HELD_GATE_RESULTS = 500
-FRESH_SECONDS = 1.0  # a promotion shows within this
-
-Version = tuple[str, int]  # a table deleted and created again counts its versions from zero again, under another id
 
 
 @dataclass(frozen=True)
@@ -45,15 +41,12 @@ class GateResult:
 
 
 class Tables:
-    """Reads `baseline/<feed>`, `exclusions/<feed>` and `gate_results` of the lake, and opens its other tables. Safe to call from
-    several threads."""
+    """Reads `baseline/<feed>`, `exclusions/<feed>` and `gate_results`. Safe to call from several threads."""
 
-    def __init__(self, lake: str):
-        self._lake = lake
+    def __init__(self, lake: Lake):
+        self.lake = lake
         self._lock = threading.Lock()
         self._arrays: OrderedDict[tuple[str, Version, str, int], Arrays | None] = OrderedDict()
-        self._opened: dict[str, tuple[float, DeltaTable | None]] = {}
-        self._held: dict[tuple[str, str], tuple[Version, object]] = {}
 
     def unreadable(self, feeds: Iterable[Feed]) -> dict[str, str]:
         """By the name of the feed, why its tables of baselines, gate results, incidents or people's statements can't be read; of
@@ -64,7 +57,7 @@ class Tables:
                 self.promotions(feed, 1)
                 self.awaits_approval(feed)
                 self._statements(feed)
-                self.open(f"incidents/{feed.table}")
+                self.lake.open(f"incidents/{feed.table}")
             except Exception as error:  # of many kinds, by the kind of lake
                 found[feed.name] = str(error) or type(error).__name__
         return found
@@ -81,7 +74,9 @@ class Tables:
     def services(self, feed: Feed) -> frozenset[str]:
         """Services that the baseline in force knows."""
         table = self._baseline(feed)
-        return frozenset() if table is None else self.of_version(("services", feed.name), table, lambda: _read_services(table))
+        return (
+            frozenset() if table is None else self.lake.of_version(("services", feed.name), table, lambda: _read_services(table))
+        )
 
     def arrays(self, feed: Feed, service: str, day_type: int) -> Arrays | None:
         """The baseline in force of one service and day type; None: none."""
@@ -103,8 +98,8 @@ class Tables:
     def dates(self, feed: Feed) -> frozenset[dt.date] | None:
         """Local dates of which history has readings. None while that can't be read: all feeds are to be seen nevertheless."""
         try:
-            table = self.open(f"history/{feed.table}")
-            return frozenset() if table is None else self.of_version(("dates", feed.name), table, lambda: _read_dates(table))
+            table = self.lake.open(f"history/{feed.table}")
+            return frozenset() if table is None else self.lake.of_version(("dates", feed.name), table, lambda: _read_dates(table))
         except Exception:  # of many kinds, by the kind of lake
             return None
 
@@ -117,15 +112,15 @@ class Tables:
             return []
 
     def _statements(self, feed: Feed) -> list[Statement]:
-        table = self.open(f"exclusions/{feed.table}")
-        return [] if table is None else self.of_version(("statements", feed.name), table, lambda: _read_statements(table))
+        table = self.lake.open(f"exclusions/{feed.table}")
+        return [] if table is None else self.lake.of_version(("statements", feed.name), table, lambda: _read_statements(table))
 
     def gate_results(self, feed: Feed, limit: int) -> list[GateResult]:
         """Newest first."""
-        table = self.open("gate_results")
+        table = self.lake.open("gate_results")
         if table is None:
             return []
-        newest = self.of_version(("gate results", feed.name), table, lambda: _read_gate_results(table, feed))
+        newest = self.lake.of_version(("gate results", feed.name), table, lambda: _read_gate_results(table, feed))
         return [
             GateResult(row["RunId"], row["CandidateVersion"], _utc(row["CheckedAt"]), row["Success"], json.loads(row["Results"]))
             for row in newest.slice(0, limit).to_pylist()
@@ -148,57 +143,17 @@ class Tables:
 
     def _candidates(self, feed: Feed) -> dict[int, dt.date | None]:
         """The date that each version of the feed's candidate is as of."""
-        table = self.open(f"baseline_candidate/{feed.table}")
-        return {} if table is None else self.of_version(("candidates", feed.name), table, lambda: _read_candidates(table))
-
-    def of_version(self, what: tuple[str, str], table: DeltaTable, read: Callable[[], object]):
-        """What `read` finds in this version of the table, read once for each version."""
-        version = version_of(table)
-        with self._lock:
-            held = self._held.get(what)
-        if held is None or held[0] != version:
-            held = (version, read())
-            with self._lock:
-                self._held[what] = held
-        return held[1]
+        table = self.lake.open(f"baseline_candidate/{feed.table}")
+        return {} if table is None else self.lake.of_version(("candidates", feed.name), table, lambda: _read_candidates(table))
 
     def _log(self, feed: Feed) -> BaselineLog:
         table = self._baseline(feed)
         if table is None:
             return BaselineLog()
-        return self.of_version(("log", feed.name), table, lambda: baseline_log(table.history()))
+        return self.lake.of_version(("log", feed.name), table, lambda: baseline_log(table.history()))
 
     def _baseline(self, feed: Feed) -> DeltaTable | None:
-        return self.open(f"baseline/{feed.table}")
-
-    def renew(self) -> None:
-        """Have each table opened again by its next reader."""
-        with self._lock:
-            self._opened.clear()
-
-    def open(self, name: str) -> DeltaTable | None:
-        """The table as of at most FRESH_SECONDS ago."""
-        with self._lock:
-            opened, table = self._opened.get(name, (float("-inf"), None))
-            if time.monotonic() - opened < FRESH_SECONDS:
-                return table
-            if name in self._opened:  # others need not open it, too
-                self._opened[name] = (time.monotonic(), table)
-        try:
-            table = DeltaTable(f"{self._lake}/{name}")
-        except TableNotFoundError:
-            table = None
-        except Exception:
-            with self._lock:
-                self._opened.pop(name, None)  # the next reader opens it again
-            raise
-        with self._lock:
-            self._opened[name] = (time.monotonic(), table)
-        return table
-
-
-def version_of(table: DeltaTable) -> Version:
-    return str(table.metadata().id), table.version()
+        return self.lake.open(f"baseline/{feed.table}")
 
 
 def _read_arrays(table: DeltaTable, feed: Feed, service: str, day_type: int) -> Arrays | None:

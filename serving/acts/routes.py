@@ -95,7 +95,7 @@ async def act(
 ) -> ActInfo:
     found = await run_in_threadpool(state.acts.look, dag, run)
     if found.state == "success":
-        state.tables.renew()  # who asked for it sees it at once
+        state.tables.lake.renew()  # who asked for it sees it at once
     return ActInfo.model_validate(asdict(found))
 
 

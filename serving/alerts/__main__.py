@@ -13,6 +13,7 @@ from serving.alerts.declared import Declared
 from serving.alerts.ledger import LedgerError
 from serving.alerts.process import Process
 from serving.decoder import RegistryUnavailable
+from serving.lake import Lake
 from serving.settings import Settings, SettingsError
 from serving.tables import Tables
 
@@ -28,7 +29,7 @@ def main() -> None:
     try:
         settings = Settings.from_env()
         declared = Declared(settings.feeds, settings.routes, os.environ)
-        client, tables = settings.credentials.client_options(settings.kafka), Tables(settings.lake)
+        client, tables = settings.credentials.client_options(settings.kafka), Tables(Lake(settings.lake))
         process = Process(client, settings.registry, declared, tables, settings.page)
         signal.signal(signal.SIGTERM, lambda *_: process.stop.set())
         if options.port:

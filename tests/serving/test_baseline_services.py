@@ -6,16 +6,17 @@ import threading
 import pytest
 
 from serving.baseline_services import BaselineServices
+from serving.lake import Lake
 from serving.memory import Memory, Reading
 from serving.tables import Tables
 from tests.serving import world
 from tests.support.waiting import until
 
 
-class Lake(Tables):
-    """A lake that can fail or take its time."""
+class Uncertain(Tables):
+    """Tables that can fail or take their time."""
 
-    def __init__(self, lake: str):
+    def __init__(self, lake: Lake):
         super().__init__(lake)
         self.fails = False
         self.answers = threading.Event()
@@ -34,8 +35,8 @@ def memory() -> Memory:
 
 
 @pytest.fixture
-def tables(lake) -> Lake:
-    return Lake(str(lake))
+def tables(lake) -> Uncertain:
+    return Uncertain(Lake(str(lake)))
 
 
 @pytest.fixture

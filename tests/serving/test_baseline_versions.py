@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 from deltalake import DeltaTable
 
-from serving import tables as tables_module
+from serving import lake as lake_module
 from tests.serving import world
 from tests.serving.conftest import problem
 from tests.serving.test_pages import pages
@@ -15,7 +15,7 @@ MONDAY, SUNDAY = 1, 7
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
-    monkeypatch.setattr(tables_module, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(lake_module, "FRESH_SECONDS", 0.0)
 
 
 def test_a_version_says_what_it_knows_of_a_service(client, feed, lake):

@@ -188,11 +188,11 @@ def test_a_feed_without_a_baseline_says_how_far_its_history_is(client, state, fe
     assert before["first_baseline"] == {"dates": 0, "needed": 14}
     noon = NOW.astimezone(feed.zone).replace(hour=12)
     world.archive(lake, feed, {("a", noon - dt.timedelta(days=back)): 5 for back in (1, 2, 8, 15, 22)})
-    state.tables._opened.clear()
+    state.tables.lake.renew()
     (after,) = client.get("/api/fleet").json()["feeds"]
     assert after["first_baseline"] == {"dates": 3, "needed": 14}  # of one weekday two count
     world.promote(lake, feed, {"a": 1.0})
-    state.tables._opened.clear()
+    state.tables.lake.renew()
     state.baseline_services.look()
     (promoted,) = client.get("/api/fleet").json()["feeds"]
     assert promoted["first_baseline"] is None

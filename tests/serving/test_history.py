@@ -7,9 +7,9 @@ import pytest
 from deltalake import DeltaTable
 
 from serving import history as history_module
-from serving import tables as tables_module
+from serving import lake as lake_module
 from serving.history import History
-from serving.tables import Tables
+from serving.lake import Lake
 from tests.serving import world
 
 MIDNIGHT = dt.datetime(2026, 11, 20, 5, tzinfo=dt.UTC)  # in New York
@@ -17,8 +17,8 @@ MIDNIGHT = dt.datetime(2026, 11, 20, 5, tzinfo=dt.UTC)  # in New York
 
 @pytest.fixture
 def history(lake, monkeypatch) -> History:
-    monkeypatch.setattr(tables_module, "FRESH_SECONDS", 0.0)
-    return History(str(lake), Tables(str(lake)))
+    monkeypatch.setattr(lake_module, "FRESH_SECONDS", 0.0)
+    return History(Lake(str(lake)))
 
 
 def minute(number: int) -> dt.datetime:

@@ -10,6 +10,7 @@ import pytest
 
 from jobs.transforms.incident_rows import SCHEMA
 from serving.incidents import Incident, Incidents
+from serving.lake import Lake
 from serving.past_incidents import FIELDS, between
 from serving.tables import Tables
 from tests.serving.test_incidents import of
@@ -45,7 +46,7 @@ def found(lake, feed):
 
     def ids(live: Incidents, first: float, last: float, **chosen) -> list[tuple[str, str, int | None]]:
         span = (DAY + dt.timedelta(hours=first), DAY + dt.timedelta(hours=last))
-        known = between(Tables(str(lake)), live, feed, *span, **chosen)
+        known = between(Lake(str(lake)), live, feed, *span, **chosen)
         return [(each.service, each.state, each.end) for each in known]
 
     return ids
@@ -69,7 +70,7 @@ def test_of_one_that_both_know_the_record_that_knows_more_and_the_table_where_th
         live.put(feed.name, each)
     expected = [("e", "opened", None), ("c", "closed", ms(4)), ("b", "closed", ms(8)), ("a", "closed", ms(3))]
     assert found(live, 0, 24) == expected
-    [of_a] = between(Tables(str(lake)), live, feed, DAY, DAY + dt.timedelta(hours=2), service="a")
+    [of_a] = between(Lake(str(lake)), live, feed, DAY, DAY + dt.timedelta(hours=2), service="a")
     assert of_a.score == 5.0
     assert found(live, 9, 24) == [("e", "opened", None)]
 
@@ -95,7 +96,7 @@ def test_live_ones_are_there_while_the_table_is_missing_or_damaged(lake, feed, f
     shutil.rmtree(lake / "incidents" / feed.table / "_delta_log")
     (lake / "incidents" / feed.table / "_delta_log").mkdir()
     (lake / "incidents" / feed.table / "_delta_log" / "00000000000000000000.json").write_text("{")
-    assert list(Tables(str(lake)).unreadable([feed])) == [feed.name]
+    assert list(Tables(Lake(str(lake))).unreadable([feed])) == [feed.name]
 
 
 def test_the_api_takes_a_window(client, feed, lake):

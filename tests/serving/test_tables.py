@@ -12,15 +12,16 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from contracts.baseline_log import Entry
 from contracts.feeds import Rule
-from serving import tables as tables_module
+from serving import lake as lake_module
+from serving.lake import Lake
 from serving.tables import Arrays, Tables
 from tests.serving import world
 
 
 @pytest.fixture
 def tables(lake, monkeypatch) -> Tables:
-    monkeypatch.setattr(tables_module, "FRESH_SECONDS", 0.0)
-    return Tables(str(lake))
+    monkeypatch.setattr(lake_module, "FRESH_SECONDS", 0.0)
+    return Tables(Lake(str(lake)))
 
 
 def test_tables_that_do_not_exist_are_none_yet(tables, feed):

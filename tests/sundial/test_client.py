@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from fastapi.testclient import TestClient
 
-from serving import tables as tables_module
+from serving import lake as lake_module
 from serving.app import create_app
 from serving.events import SCORED, Event
 from serving.memory import Anomaly, Reading
@@ -41,7 +41,7 @@ def state(app):
 
 @pytest.fixture
 def app(settings, monkeypatch):
-    monkeypatch.setattr(tables_module, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(lake_module, "FRESH_SECONDS", 0.0)
     return create_app(settings)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from serving.alerts.declared import Declared
 from serving.alerts.outbox import Limits
 from serving.alerts.process import Process
+from serving.lake import Lake
 from serving.tables import Tables
 from stack.instance import ROOT
 
@@ -51,7 +52,7 @@ def main() -> None:
     said = json.loads(sys.argv[1])
     declared = Declared(Path(said["feeds"]), Path(said["routes"]), os.environ)
     client = {"bootstrap.servers": said["kafka"]}
-    process = Process(client, said["registry"], declared, Tables(said["lake"]), limits=Limits(**said["limits"]))
+    process = Process(client, said["registry"], declared, Tables(Lake(said["lake"])), limits=Limits(**said["limits"]))
     signal.signal(signal.SIGTERM, lambda *_: process.stop.set())
     process.run()
 

@@ -1,0 +1,62 @@
+"""The lake's tables, opened with `deltalake`: at most once a second each, and read once for each of their versions."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+
+FRESH_SECONDS = 1.0  # a promotion shows within this
+
+Version = tuple[str, int]  # a table deleted and created again counts its versions from zero again, under another id
+
+
+class Lake:
+    """root: its path or URI. Safe to use from several threads."""
+
+    def __init__(self, root: str):
+        self.root = root
+        self._lock = threading.Lock()
+        self._opened: dict[str, tuple[float, DeltaTable | None]] = {}
+        self._read: dict[tuple[str, str], tuple[Version, object]] = {}
+
+    def open(self, name: str) -> DeltaTable | None:
+        """The table as of at most FRESH_SECONDS ago; None if it does not exist yet."""
+        with self._lock:
+            opened, table = self._opened.get(name, (float("-inf"), None))
+            if time.monotonic() - opened < FRESH_SECONDS:
+                return table
+            if name in self._opened:  # others need not open it, too
+                self._opened[name] = (time.monotonic(), table)
+        try:
+            table = DeltaTable(f"{self.root}/{name}")
+        except TableNotFoundError:
+            table = None
+        except Exception:
+            with self._lock:
+                self._opened.pop(name, None)  # the next reader opens it again
+            raise
+        with self._lock:
+            self._opened[name] = (time.monotonic(), table)
+        return table
+
+    def renew(self) -> None:
+        """Have each table opened again by its next reader."""
+        with self._lock:
+            self._opened.clear()
+
+    def of_version(self, what: tuple[str, str], table: DeltaTable, read: Callable[[], object]):
+        """What `read` finds in this version of the table, read once for each version."""
+        version = version_of(table)
+        with self._lock:
+            held = self._read.get(what)
+        if held is None or held[0] != version:
+            held = (version, read())
+            with self._lock:
+                self._read[what] = held
+        return held[1]
+
+
+def version_of(table: DeltaTable) -> Version:
+    return str(table.metadata().id), table.version()
