@@ -20,12 +20,14 @@ from serving.dependencies import OF_EVERY_PATH
 from serving.events import closed_on_signal
 from serving.head_requests import HeadRequests
 from serving.hosts import KnownHosts
+from serving.query_tables import routes as query_routes
 from serving.security_headers import SecurityHeaders
 from serving.settings import Settings
 from serving.state import State
 
 STATIC = Path(__file__).parent / "static"
-ROUTES = (health, fleet, routes, series_route, readings_route, baseline_routes, data_docs, metrics, access_routes, acts)
+OF_FEEDS = (routes, series_route, readings_route, baseline_routes, data_docs)
+ROUTES = (health, fleet, *OF_FEEDS, query_routes, metrics, access_routes, acts)
 LOGIN_SECONDS = 12 * 3600
 
 
@@ -45,6 +47,7 @@ def create_app(settings: Settings) -> FastAPI:
         state.live.stop()
         state.backlog.stop()
         state.baseline_services.stop()
+        state.query_tables.stop()
 
     app = FastAPI(
         title="Sundial",

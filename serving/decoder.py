@@ -1,7 +1,8 @@
-"""Records of the derived topics, from Avro to plain dicts, by the writer's schema from the registry."""
+"""Records of the topics that are shown, from Avro to plain dicts, by the writer's schema from the registry."""
 
 import json
 import time
+from typing import cast
 
 import httpx2
 from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -18,9 +19,6 @@ class Undecodable(ValueError):
     """The bytes are no record of the expected kind; the message says why."""
 
 
-RECORDS = ("scored", "anomaly", "incident")  # of the derived topics
-
-
 class RegistryUnavailable(RuntimeError):
     """The registry did not answer: the record may be fine, so try again."""
 
@@ -31,7 +29,7 @@ class Decoder:
     def __init__(self, registry: str):
         self._host = httpx2.URL(registry).host
         self._registry = SchemaRegistryClient({"url": registry, "timeout": 5, "max.retries": 0})  # the caller tries again
-        self._deserializers = {record: AvroDeserializer(self._registry, json.dumps(avro.latest(record))) for record in RECORDS}
+        self._deserializers: dict[str, AvroDeserializer] = {}  # by the record that they read
         self._unknown: dict[int, float] = {}
 
     def decode(self, value: bytes, record: str) -> dict:
@@ -39,9 +37,14 @@ class Decoder:
         schema_id = _schema_id(value)
         self._fetch(schema_id)
         try:
-            return self._deserializers[record](value)
+            return cast("dict", self._deserializer(record)(value))
         except Exception as error:  # the Avro reader raises whatever schema and bytes lead it into: EOFError, IndexError, ...
             raise Undecodable(f"not a {record} by schema id {schema_id}: {type(error).__name__}: {error}") from error
+
+    def _deserializer(self, record: str) -> AvroDeserializer:
+        if record not in self._deserializers:
+            self._deserializers[record] = AvroDeserializer(self._registry, json.dumps(avro.latest(record)))
+        return self._deserializers[record]
 
     def _fetch(self, schema_id: int) -> None:
         """Have the registry's client know the schema: what fails here is the registry, and what fails later is the record."""

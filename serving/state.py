@@ -4,6 +4,7 @@ import datetime as dt
 from dataclasses import dataclass
 
 from contracts.feeds import Feed
+from contracts.queries import QUERIES
 from serving.access.audit import Audit
 from serving.access.known_users import KnownUsers
 from serving.access.rate_limit import RateLimit
@@ -21,6 +22,8 @@ from serving.intake import Intake
 from serving.lake import Lake
 from serving.live_consumer import LiveConsumer
 from serving.memory import Memory
+from serving.query_tables.declared_queries import DeclaredQueries
+from serving.query_tables.query_tables import QueryTables
 from serving.scored import Scored
 from serving.series_answers import SeriesAnswers
 from serving.settings import Settings
@@ -50,6 +53,8 @@ class State:
     acting: RateLimit
     acts: ThroughAirflow
     audit: Audit
+    queries: DeclaredQueries
+    query_tables: QueryTables
 
     @classmethod
     def of(cls, settings: Settings) -> "State":
@@ -84,6 +89,8 @@ class State:
             RateLimit(*ACTS),
             ThroughAirflow(settings.airflow_rest(), settings.airflow_url or settings.airflow),
             Audit(settings.audit),
+            DeclaredQueries(settings.feeds.parent / QUERIES.name),
+            QueryTables(kafka, settings.registry),
         )
 
     @property

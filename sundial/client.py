@@ -6,7 +6,7 @@
         readings = sundial.readings("service-use", "search-us", minutes=1440).to_pandas()
 
 It has a room of its own, beside `serving`, so that what people import is as short as the command that they type. It shares the
-API's models: fields and units of a row are those of serving/models.py, baseline_models.py and health_models.py.
+API's models: fields and units of a row are those of the models in `serving`.
 """
 
 import datetime as dt
@@ -22,6 +22,7 @@ from pydantic import BaseModel
 from serving.baseline_models import Baseline, BaselineChange, BaselineRow, GateResultInfo, PromotionInfo
 from serving.health_models import Health, StreamInfo
 from serving.models import AnomalyInfo, Bucket, DeadLetterInfo, FeedInfo, IncidentInfo, Point, ServiceInfo
+from serving.query_tables.models import QueryInfo, QueryRow
 from sundial.errors import ApiError, refused
 from sundial.events import Event, followed
 from sundial.rows import Rows
@@ -144,6 +145,25 @@ class Client:
     def gate_results(self, feed: str, limit: int | None = None) -> Rows[GateResultInfo]:
         """What the gate found of each candidate, newest first. `observed` and `sample` are JSON as text."""
         return self._rows(GateResultInfo, f"{_feed(feed)}/gate-results", limit, page=500)
+
+    def queries(self) -> Rows[QueryInfo]:
+        """Every declared query with the topics that it reads and writes."""
+        return self._rows(QueryInfo, "/api/queries")
+
+    def query_rows(
+        self,
+        query: str,
+        topic: str | None = None,
+        key: str | None = None,
+        prefix: str | None = None,
+        first: str | None = None,
+        last: str | None = None,
+        limit: int | None = None,
+    ) -> Rows[QueryRow]:
+        """The last row of each key of a query's table, by key: of one key, of keys that begin with a text, or of a range. topic:
+        which of the query's tables, if it has several. `value` is JSON as text."""
+        which = {"topic": topic, "key": key, "prefix": prefix, "from": first, "to": last}
+        return self._rows(QueryRow, f"/api/queries/{quote(query, safe='')}/rows", limit, page=500, **which)
 
     def streams(self) -> Rows[StreamInfo]:
         """State and health of the streams."""

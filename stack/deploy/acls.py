@@ -32,7 +32,7 @@ from stack.errors import StackError
 USERS = {
     "streams": "scores and queries: reads the feeds and the queries' inputs, writes what is derived of them",
     "batch": "archives and repairs: reads the feeds and what queries read, replays their dead letters, rewrites summaries",
-    "serving": "reads what is derived of the feeds, and keeps who was notified of incidents",
+    "serving": "reads what is derived of the feeds and the tables of queries, and keeps who was notified of incidents",
     "sources": "produces: writes the feeds and what queries read and none writes",
     "registry": "keeps the contracts",
 }
@@ -74,6 +74,8 @@ def _of_queries(queries: list[Query], of_feeds: set[str]) -> list[AclBinding]:
     dead = [dead_letter_topic(topic) for topic in {**read, **written}]
     rules = [_topic("streams", AclOperation.READ, topic) for topic in read]
     rules += [_topic("streams", AclOperation.WRITE, topic) for topic in [*written, *dead]]
+    tables = dict.fromkeys(each.topic for query in queries for each in query.outputs if each.compacted)
+    rules += [_topic("serving", AclOperation.READ, topic) for topic in tables]
     rules += [_topic("sources", AclOperation.WRITE, topic) for topic in read if topic not in {*written, *of_feeds}]
     rules += [_topic("batch", operation, topic) for topic in read for operation in (AclOperation.READ, AclOperation.WRITE)]
     rules += [_topic("batch", AclOperation.READ, dead_letter_topic(topic)) for topic in read]

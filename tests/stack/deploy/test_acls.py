@@ -21,6 +21,7 @@ def test_queries_may_read_their_inputs_and_write_their_outputs_and_dead_letters(
     assert added == {
         *(f"User:streams  READ  TOPIC  {topic}" for topic in ("clicks", "few")),
         *(f"User:streams  WRITE  TOPIC  {topic}" for topic in written),
+        *(f"User:serving  READ  TOPIC  {topic}" for topic in ("few", "fewer", "calls")),
         "User:sources  WRITE  TOPIC  clicks",
         *(f"User:batch  {what}  TOPIC  {topic}" for what in ("READ", "WRITE") for topic in ("clicks", "few")),  # replays
         *(f"User:batch  READ  TOPIC  {topic}.dead-letter" for topic in ("clicks", "few")),

@@ -1,0 +1,116 @@
+"""The API of queries: which are declared, and what their tables hold."""
+
+import datetime as dt
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from contracts import queries
+from contracts.query_io import Output
+from serving import rows
+from serving.dependencies import INVALID, PROBLEM, CurrentState, Limit, Responses
+from serving.pages import AskedPlace, unknown_cursor
+from serving.problems import ProblemError
+from serving.query_tables.kept_rows import Record
+from serving.query_tables.models import OutputInfo, QueryInfo, QueryRow, QueryTable
+from serving.rows import JSON, PAGED, ROWS, Format
+from serving.state import State
+
+REFUSED: Responses = {
+    404: PROBLEM | {"description": "No such query."},
+    503: PROBLEM | {"description": "The table is being read, is too large, or Kafka or the registry does not answer."},
+    **INVALID,
+}
+router = APIRouter(tags=["queries"])
+
+
+@router.get("/api/queries", summary="Every declared query", response_model=list[QueryInfo], responses=ROWS)
+def declared(state: CurrentState, wanted: Format) -> Response:
+    return rows.answer(wanted, QueryInfo, [_info(each) for each in state.queries.look().values()])
+
+
+Text = Annotated[str | None, Query(max_length=1000)]
+
+
+@router.get(
+    "/api/queries/{query}/rows",
+    summary="What the table of a query holds: by key, prefix or range, with the offsets up to which it is read",
+    response_model=QueryTable,
+    responses=PAGED | REFUSED,
+)
+def table(
+    query: str,
+    state: CurrentState,
+    wanted: Format,
+    place: AskedPlace,
+    topic: Annotated[str | None, Query(description="Which of the query's outputs, if it has several tables.")] = None,
+    key: Annotated[Text, Query(description="This key only.")] = None,
+    prefix: Annotated[Text, Query(description="Keys that begin with this text.")] = None,
+    first: Annotated[Text, Query(alias="from", description="This key and greater ones.")] = None,
+    last: Annotated[Text, Query(alias="to", description="This key and smaller ones.")] = None,
+    limit: Limit = 100,
+) -> Response:
+    """Keys ascend by the bytes of their text in UTF-8. The first request reads the topic from its beginning; from then on serving
+    follows it, until nobody has asked for ten minutes. In formats other than JSON, the rows alone (schema QueryRow)."""
+    output = _table_of(_known(state, query), topic)
+    if (key is not None) + (prefix is not None) + (first is not None or last is not None) > 1:
+        raise invalid("key", "it goes with neither prefix nor from and to.", "Give a key, a prefix, or a range.")
+    after, held = _bytes(place.key(str)), state.query_tables.of(output.topic)
+    if prefix is not None:
+        found, offsets = held.beginning_with(prefix.encode(), after, limit + 1)
+    else:
+        begin, end = (key, key) if key is not None else (first or "", last)
+        found, offsets = held.between(begin.encode(), None if end is None else end.encode(), after, limit + 1)
+    link = place.link((found[limit - 1][0].hex(),)) if len(found) > limit else None
+    shown = [_row(state, output, *each) for each in found[:limit]]
+    if wanted != JSON:
+        return rows.answer(wanted, QueryRow, shown, link)
+    body = QueryTable(query=query, topic=output.topic, offsets=offsets, rows=shown).model_dump_json().encode()
+    return rows.response(JSON, body, {} if link is None else {"Link": link})
+
+
+def _known(state: State, name: str) -> queries.Query:
+    known = state.queries.look()
+    if name not in known:
+        remedy = f"Ask for one of: {', '.join(known) or 'none'}. A query is declared by a file under schemas/queries/."
+        raise ProblemError(404, "unknown-query", "No such query", f"No query {name[:80]!r} is declared.", remedy)
+    return known[name]
+
+
+def _table_of(query: queries.Query, topic: str | None) -> Output:
+    tables = {each.topic: each for each in query.outputs if each.compacted}
+    if not tables:
+        raise invalid("topic", f"{query.name} writes no table.", "Read its topic: sundial read TOPIC.")
+    if topic is None and len(tables) > 1:
+        raise invalid("topic", f"{query.name} writes several tables.", f"Name one of: {', '.join(tables)}.")
+    if topic is not None and topic not in tables:
+        raise invalid("topic", f"{query.name} writes no table {topic[:80]!r}.", f"Name one of: {', '.join(tables)}.")
+    return tables[topic] if topic is not None else next(iter(tables.values()))
+
+
+def invalid(parameter: str, what: str, remedy: str) -> ProblemError:
+    return ProblemError(422, "invalid-parameter", "A parameter is not valid", f"{parameter}: {what}", remedy)
+
+
+def _bytes(after: tuple[str] | None) -> bytes | None:
+    try:
+        return None if after is None else bytes.fromhex(after[0])
+    except ValueError:
+        raise unknown_cursor() from None
+
+
+def _row(state: State, output: Output, key: bytes, record: Record) -> QueryRow:
+    value, problem = state.query_tables.value(record, output)
+    at = dt.datetime.fromtimestamp(record.at / 1000, dt.UTC)
+    text = key.decode(errors="replace")
+    return QueryRow(key=text, partition=record.partition, offset=record.offset, at=at, value=value, problem=problem)
+
+
+def _info(query: queries.Query) -> QueryInfo:
+    outputs = [
+        OutputInfo(topic=each.topic, record=each.record, encoding=each.encoding, table=each.compacted) for each in query.outputs
+    ]
+    inputs = sorted({each.topic for each in query.inputs.values()})
+    return QueryInfo(
+        name=query.name, description=query.description, application=query.application, inputs=inputs, outputs=outputs
+    )

@@ -1,0 +1,222 @@
+"""Tables of queries on a real broker: read from the beginning, followed, and asked for by key, prefix and range."""
+
+import datetime as dt
+import io
+import json
+import uuid
+
+import fastavro
+import httpx
+import pytest
+import yaml
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+from contracts import avro
+from serving.query_tables import query_tables
+from serving.query_tables.query_tables import plain
+from serving.query_tables.topic_table import TopicTable
+from sundial.client import ApiError, Client
+from tests.serving.conftest import served
+from tests.support.waiting import until
+
+AT = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
+
+
+class Places:
+    """A query with two tables, Avro and JSON, and a topic that is none."""
+
+    def __init__(self, broker, declared):
+        name = f"places-{uuid.uuid4().hex[:8]}"
+        self.name, self.avro, self.json = name, f"{name}.avro", f"{name}.json"
+        outputs = [
+            {"topic": self.avro, "record": "check_in", "key": "User"},
+            {"topic": self.json, "record": "check_in", "encoding": "json", "key": "User"},
+            {"topic": f"{name}.all", "record": "check_in", "key": "User", "compacted": False},
+        ]
+        inputs = {"check_ins": {"topic": "check-ins", "record": "check_in", "encoding": "json"}}
+        query = {"name": name, "description": "Places", "inputs": inputs, "sql": "SELECT * FROM check_ins", "outputs": outputs}
+        folder = declared.parent / "queries"
+        folder.mkdir()
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(query))
+        self._admin = AdminClient({"bootstrap.servers": broker.kafka})
+        self._producer = Producer({"bootstrap.servers": broker.kafka})
+        registry = SchemaRegistryClient({"url": broker.registry})
+        schema = Schema(json.dumps(avro.latest("check_in")), "AVRO")
+        self._id = registry.register_schema(avro.subject(self.avro), schema)
+
+    def create(self) -> None:
+        config = {"cleanup.policy": "compact"}
+        for future in self._admin.create_topics(
+            [NewTopic(each, 2, 1, config=config) for each in (self.avro, self.json)]
+        ).values():
+            future.result(20)
+
+    def delete(self) -> None:
+        for future in self._admin.delete_topics([self.avro, self.json]).values():
+            future.result(20)
+
+    def send(self, topic: str, key: str | bytes, place: str | None) -> None:
+        """None: the key is removed."""
+        value = None
+        if place is not None:
+            row = {"User": "u", "Place": place, "At": AT}
+            value = json.dumps(row | {"At": AT.isoformat()}).encode() if topic == self.json else self._encoded(row)
+        self.send_raw(topic, key, value)
+
+    def send_raw(self, topic: str, key: str | bytes, value: bytes | None) -> None:
+        self._producer.produce(topic, value, key, partition=len(key) % 2)
+        assert self._producer.flush(20) == 0
+
+    def _encoded(self, row: dict) -> bytes:
+        payload = io.BytesIO(avro.HEADER.pack(avro.MAGIC, self._id))
+        payload.seek(0, io.SEEK_END)
+        fastavro.schemaless_writer(payload, avro.parsed("check_in"), row)
+        return payload.getvalue()
+
+
+@pytest.fixture
+def places(broker, declared):
+    made = Places(broker, declared)
+    made.create()
+    yield made
+    made.delete()
+
+
+class Ask:
+    """ask(**query): the answer with the Avro table's rows, or those of another topic."""
+
+    def __init__(self, url: str, places: Places):
+        self.url, self.path, self._topic = url, f"{url}/api/queries/{places.name}/rows", places.avro
+
+    def __call__(self, accept: str = "*/*", **query) -> httpx.Response:
+        return httpx.get(self.path, params={"topic": self._topic} | query, headers={"Accept": accept}, timeout=30)
+
+
+@pytest.fixture
+def ask(places, online):
+    with served(online) as (url, _):
+        yield Ask(url, places)
+
+
+def held(answer: httpx.Response) -> dict[str, str]:
+    return {row["key"]: row["value"]["Place"] for row in answer.json()["rows"]}
+
+
+def test_the_last_row_of_each_key_with_the_offsets_up_to_which_it_is_read(ask, places):
+    for key, place in [("b", "old"), ("aa", "x"), ("b", "new"), ("gone", "y"), ("gone", None)]:
+        places.send(places.avro, key, place)
+    answer = ask().json()
+    assert (answer["query"], answer["topic"], answer["offsets"]) == (places.name, places.avro, {"0": 3, "1": 2})
+    assert [(row["key"], row["partition"], row["offset"], row["problem"]) for row in answer["rows"]] == [
+        ("aa", 0, 0, None),
+        ("b", 1, 1, None),
+    ]
+    assert answer["rows"][1]["value"] == {"User": "u", "Place": "new", "At": "2026-07-01T12:00:00Z"}
+    places.send(places.avro, "b", "newest")
+    places.send(places.avro, "aa", None)
+    until("it is followed", lambda: held(ask()) == {"b": "newest"})
+    assert ask().json()["offsets"] == {"0": 4, "1": 3}
+
+
+def test_rows_are_found_by_key_prefix_and_range_page_by_page(ask, places):
+    names = ["a", "a/1", "a/2", "b", "ö", "z"]
+    for name in names:
+        places.send(places.avro, name, f"at {name}")
+    assert held(ask(key="a/1")) == {"a/1": "at a/1"}
+    assert held(ask(key="a/")) == {}
+    assert list(held(ask(prefix="a/"))) == ["a/1", "a/2"]
+    assert list(held(ask(**{"from": "a/2", "to": "z"}))) == ["a/2", "b", "z"]
+    assert list(held(ask(**{"from": "b"}))) == ["b", "z", "ö"], "by the bytes of UTF-8"
+    with Client(ask.url) as sundial:
+        rows = sundial.query_rows(places.name, places.avro, limit=4)
+        assert rows.to_pandas()["key"].tolist() == ["a", "a/1", "a/2", "b"]
+        assert json.loads(rows[0].value)["Place"] == "at a"
+        [info] = [each for each in sundial.queries() if each.name == places.name]
+    assert [(each.topic, each.table) for each in info.outputs] == [
+        (places.avro, True),
+        (places.json, True),
+        (f"{places.name}.all", False),
+    ]
+    first = ask(limit=4)
+    second = httpx.get(httpx.URL(ask.path).join(first.links["next"]["url"]))
+    assert [*held(first), *held(second)] == sorted(names, key=str.encode)
+    assert "next" not in second.links
+
+
+def test_json_and_what_cannot_be_read_are_shown(ask, places):
+    places.send(places.json, "a", "here")
+    places.send_raw(places.json, b"\xff", b"{not json")
+    places.send_raw(places.avro, "x", b"\x00\x00\x0f\xff\xff12")
+    found = ask(topic=places.json).json()["rows"]
+    assert [(row["key"], row["value"] and row["value"]["Place"]) for row in found] == [
+        ("a", "here"),
+        ("\N{REPLACEMENT CHARACTER}", None),
+    ]
+    assert "unexpected" in found[1]["problem"] or "expected" in found[1]["problem"]
+    [row] = ask().json()["rows"]
+    assert (row["value"], row["problem"]) == (None, "schema id 1048575 is not in the registry")
+    lines = ask("text/csv", topic=places.json).text.splitlines()
+    assert lines[0] == '"key","partition","offset","at","value","problem"'
+    assert len(lines) == 3
+
+
+def test_what_is_no_table_or_no_page_is_refused_with_what_to_do(ask, places, monkeypatch):
+    with Client(ask.url) as sundial, pytest.raises(ApiError, match="No query 'nope' is declared"):
+        sundial.query_rows("nope")
+    for query, says in [
+        ({"topic": "other"}, "writes no table 'other'"),
+        ({"topic": f"{places.name}.all"}, "writes no table"),
+        ({"key": "a", "prefix": "b"}, "key: it goes with neither prefix nor from and to."),
+        ({"cursor": "WzFd"}, "cursor: no page of this answer has it."),
+        ({"cursor": "WyJ6eiJd"}, "cursor: no page of this answer has it."),
+    ]:
+        answer = ask(**query)
+        assert (answer.status_code, answer.json()["type"]) == (422, "sundial:invalid-parameter"), query
+        assert says in answer.json()["detail"]
+    both = httpx.get(ask.path)
+    assert "Name one of" in both.json()["remedy"]
+    monkeypatch.setattr(query_tables, "ROOM", 400)
+    places.send(places.json, "a", "x" * 200)
+    answer = ask(topic=places.json)
+    assert (answer.status_code, answer.json()["type"]) == (503, "sundial:too-large")
+    assert "sundial read" in answer.json()["remedy"]
+
+
+def test_a_topic_that_is_deleted_and_made_anew_is_read_again(ask, places):
+    places.send(places.avro, "a", "before")
+    assert held(ask()) == {"a": "before"}
+    places.delete()
+    until("its end is noticed", lambda: ask().status_code == 503)
+    assert ask().json()["type"] == "sundial:no-topic"
+    until("the broker has deleted it", lambda: _created(places))
+    places.send(places.avro, "b", "after")
+    until("it is read again", lambda: ask().status_code == 200 and held(ask()) == {"b": "after"})
+
+
+def _created(places) -> bool:
+    try:
+        places.create()
+    except KafkaException:
+        return False
+    return True
+
+
+def test_a_table_that_nobody_asks_for_is_let_go(ask, places, monkeypatch):
+    places.send(places.avro, "a", "x")
+    places.send(places.json, "a", "x")
+    stopped = []
+    monkeypatch.setattr(TopicTable, "stop", lambda self, stop=TopicTable.stop: (stopped.append(self), stop(self)))
+    ask()
+    monkeypatch.setattr(query_tables, "IDLE", 0.0)
+    assert held(ask(topic=places.json)) == {"a": "x"}
+    assert len(stopped) == 1
+
+
+def test_values_are_as_json_has_them():
+    assert plain({"a": b"\xff", "b": [float("nan"), 1.5, AT], "c": dt.date(2026, 7, 1)}) == {
+        "a": "/w==",
+        "b": [None, 1.5, "2026-07-01T12:00:00Z"],
+        "c": "2026-07-01",
+    }
