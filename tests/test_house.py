@@ -29,7 +29,8 @@ WITHOUT = {
     "sources": {"pyspark", "airflow"},
     "sundial": {"pyspark", "airflow"},
 }
-MODELS = ("serving.baseline_models", "serving.health_models", "serving.models")  # of serving/, what the client may use
+# Of serving/, what the client may use.
+MODELS = ("serving.baseline_models", "serving.health_models", "serving.models", "serving.query_tables.models")
 # Inside jobs/, each room may use those named here; the files beside the rooms, but for this one, are entry points.
 ERRORS = "errors"
 INSIDE_JOBS = {

@@ -116,7 +116,17 @@ def test_an_error_names_the_address_and_says_what_the_api_says(sundial, feed):  
         Client(http=between).feeds()
 
 
-ARGUMENTS = {"feed": "f", "service": NAME, "group": "g", "before": 0, "after": 1, "version": 0, "day_type": 1, "limit": 5}
+ARGUMENTS = {
+    "feed": "f",
+    "query": "q",
+    "service": NAME,
+    "group": "g",
+    "before": 0,
+    "after": 1,
+    "version": 0,
+    "day_type": 1,
+    "limit": 5,
+}
 METHODS = [name for name, _ in inspect.getmembers(Client, inspect.isfunction) if name[0] != "_" and name != "close"]
 
 
