@@ -17,7 +17,7 @@ from serving.query_tables.kept_rows import Record
 from serving.query_tables.topic_table import TopicTable
 
 ROOM = 256_000_000  # bytes for the rows of all tables
-PATIENCE = 10.0  # seconds in which a table is read to its end, or the request is told to come again
+PATIENCE = 3.0  # seconds in which a table is read to its end, or the request is told to come again
 AGAIN = 5.0  # seconds after which a table that can't be read is tried again
 IDLE = 600.0  # seconds without a request, after which a table is let go
 
@@ -62,9 +62,12 @@ class QueryTables:
 
     def stop(self) -> None:
         with self._lock:
-            for table, _ in self._tables.values():
-                table.stop()
+            tables = [table for table, _ in self._tables.values()]
             self._tables.clear()
+        for each in tables:
+            each.stop()
+        for each in tables:
+            each.join()
 
     def _let_go(self) -> None:
         now = time.monotonic()

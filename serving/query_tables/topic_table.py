@@ -41,7 +41,10 @@ class TopicTable:
         return self._read.wait(seconds)
 
     def stop(self) -> None:
+        """Its thread ends soon after."""
         self._stop.set()
+
+    def join(self) -> None:
         self._thread.join()
 
     @property

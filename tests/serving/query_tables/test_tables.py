@@ -91,7 +91,11 @@ class Ask:
         self.url, self.path, self._topic = url, f"{url}/api/queries/{places.name}/rows", places.avro
 
     def __call__(self, accept: str = "*/*", **query) -> httpx.Response:
-        return httpx.get(self.path, params={"topic": self._topic} | query, headers={"Accept": accept}, timeout=30)
+        """Asks again while the table is being read."""
+        while True:
+            answer = httpx.get(self.path, params={"topic": self._topic} | query, headers={"Accept": accept}, timeout=30)
+            if answer.status_code != 503 or answer.json()["type"] != "sundial:loading":
+                return answer
 
 
 @pytest.fixture
