@@ -82,6 +82,10 @@ def create_app(settings: Settings) -> FastAPI:
         """All services at a glance; with a feed, its services one by one."""
         return FileResponse(STATIC / ("fleet.html" if feed is None else "index.html"))
 
+    @app.get("/queries", include_in_schema=False)
+    def queries_page() -> FileResponse:
+        return FileResponse(STATIC / "queries.html")
+
     @app.get("/login", include_in_schema=False)
     def login_page() -> FileResponse:
         return FileResponse(STATIC / "login.html")

@@ -365,3 +365,34 @@ declare global {
   const uPlot: PlotClass;
   var sundial: unknown;
 }
+
+export interface OutputInfo {
+  topic: string;
+  record: string;
+  encoding: string;
+  table: boolean;
+}
+
+export interface QueryInfo {
+  name: string;
+  description: string;
+  application: string;
+  inputs: string[];
+  outputs: OutputInfo[];
+}
+
+export interface QueryRow {
+  key: string;
+  partition: number;
+  offset: number;
+  at: string;
+  value: unknown;
+  problem: string | null;
+}
+
+export interface QueryTable {
+  query: string;
+  topic: string;
+  offsets: Record<string, number>;
+  rows: QueryRow[];
+}

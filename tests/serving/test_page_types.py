@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from serving import baseline_models, fleet_models, health_models, models
 from serving.access.routes import Me
 from serving.acts.models import ActInfo
+from serving.query_tables import models as query_models
 
 TYPES = (Path(models.__file__).parent / "page.d.ts").read_text()
 NOT_SHOWN = {"Problem", "Bucket", "BaselineRow", "BaselineChange"}  # the page reads the text of a problem, and not the others
@@ -25,7 +26,8 @@ def interfaces() -> dict[str, dict[str, str]]:
 
 
 def test_the_page_knows_each_model_field_by_field():
-    all_ = vars(models) | vars(baseline_models) | vars(health_models) | vars(fleet_models) | {"Me": Me, "ActInfo": ActInfo}
+    rooms = (models, baseline_models, health_models, fleet_models, query_models)
+    all_ = {name: each for room in rooms for name, each in vars(room).items()} | {"Me": Me, "ActInfo": ActInfo}
     declared = {name: each for name, each in all_.items() if isinstance(each, type) and issubclass(each, BaseModel)}
     del declared["BaseModel"]
     wanted = {name: {field: _nullable(each, field) for field in each.model_fields} for name, each in declared.items()}
