@@ -29,22 +29,22 @@ class Decoder:
     def __init__(self, registry: str):
         self._host = httpx2.URL(registry).host
         self._registry = SchemaRegistryClient({"url": registry, "timeout": 5, "max.retries": 0})  # the caller tries again
-        self._deserializers: dict[str, AvroDeserializer] = {}  # by the record that they read
+        self._deserializers: dict[tuple[str, int | None], AvroDeserializer] = {}  # by what they read, as it was when first asked
         self._unknown: dict[int, float] = {}
 
-    def decode(self, value: bytes, record: str) -> dict:
-        """The value as a record of the newest schema of that name. Raises Undecodable or RegistryUnavailable."""
+    def decode(self, value: bytes, record: str, version: int | None = None) -> dict:
+        """The value as a record of that version of a contract, or the newest. Raises Undecodable or RegistryUnavailable."""
         schema_id = _schema_id(value)
         self._fetch(schema_id)
         try:
-            return cast("dict", self._deserializer(record)(value))
+            return cast("dict", self._deserializer(record, version)(value))
         except Exception as error:  # the Avro reader raises whatever schema and bytes lead it into: EOFError, IndexError, ...
             raise Undecodable(f"not a {record} by schema id {schema_id}: {type(error).__name__}: {error}") from error
 
-    def _deserializer(self, record: str) -> AvroDeserializer:
-        if record not in self._deserializers:
-            self._deserializers[record] = AvroDeserializer(self._registry, json.dumps(avro.latest(record)))
-        return self._deserializers[record]
+    def _deserializer(self, record: str, version: int | None) -> AvroDeserializer:
+        if (record, version) not in self._deserializers:
+            self._deserializers[record, version] = AvroDeserializer(self._registry, json.dumps(avro.schema(record, version)))
+        return self._deserializers[record, version]
 
     def _fetch(self, schema_id: int) -> None:
         """Have the registry's client know the schema: what fails here is the registry, and what fails later is the record."""

@@ -35,7 +35,7 @@ def health(state: CurrentState) -> health_models.Health:
             last_undecodable=live.last_undecodable,
         ),
         registry_error=live.registry_error,
-        declaration_mistakes=state.declared.mistakes,
+        declaration_mistakes=state.declared.mistakes or state.queries.mistakes,
         crowded=[
             health_models.CrowdedFeed(
                 feed=feed, evicted_services=each.evicted, turned_away_readings=each.turned_away, example=each.example
@@ -62,9 +62,12 @@ def _of_kafka(state: State) -> Iterator[str]:
 
 
 def _of_declarations(state: State) -> Iterator[str]:
-    if state.declared.mistakes:
-        mistakes = "; ".join(state.declared.mistakes)
-        yield f"Serving keeps the feeds that it read before from {state.declared.folder}. Correct there: {mistakes}."
+    state.queries.look()
+    for what, files in (("feeds", state.declared), ("queries", state.queries)):
+        if files.mistakes:
+            mistakes = "; ".join(files.mistakes)
+            yield f"Serving keeps the {what} that it read before from {files.folder}. Correct there: {mistakes}."
+            return  # a feed's mistake is one of the queries, too
 
 
 def _of_tables(state: State) -> Iterator[str]:

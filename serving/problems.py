@@ -1,6 +1,7 @@
 """Errors as application/problem+json (RFC 9457): what is wrong, and what to do about it."""
 
 import logging
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -17,8 +18,14 @@ class ProblemError(Exception):
 
     def __init__(self, status: int, kind: str, title: str, detail: str, remedy: str):
         super().__init__(detail)
-        self.status = status
-        self.body = {"type": f"sundial:{kind}", "title": title, "status": status, "detail": detail, "remedy": remedy}
+        self.status, self.kind = status, kind
+        self.body: dict[str, Any] = {
+            "type": f"sundial:{kind}",
+            "title": title,
+            "status": status,
+            "detail": detail,
+            "remedy": remedy,
+        }
 
 
 def install(app: FastAPI) -> None:

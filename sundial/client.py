@@ -11,6 +11,7 @@ API's models: fields and units of a row are those of the models in `serving`.
 
 import datetime as dt
 import os
+import time
 from collections.abc import Generator
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
@@ -161,9 +162,16 @@ class Client:
         limit: int | None = None,
     ) -> Rows[QueryRow]:
         """The last row of each key of a query's table, by key: of one key, of keys that begin with a text, or of a range. topic:
-        which of the query's tables, if it has several. `value` is JSON as text."""
+        which of the query's tables, if it has several. `value` is JSON as text. Waits for at most `timeout` seconds while serving
+        reads the table for the first time."""
         which = {"topic": topic, "key": key, "prefix": prefix, "from": first, "to": last}
-        return self._rows(QueryRow, f"/api/queries/{quote(query, safe='')}/rows", limit, page=500, **which)
+        until = time.monotonic() + self._timeout
+        while True:
+            try:
+                return self._rows(QueryRow, f"/api/queries/{quote(query, safe='')}/rows", limit, page=500, **which)
+            except ApiError as error:
+                if error.kind != "sundial:loading" or time.monotonic() > until:
+                    raise
 
     def streams(self) -> Rows[StreamInfo]:
         """State and health of the streams."""

@@ -9,7 +9,7 @@ from serving.problems import ProblemError, answer
 
 OPEN = ("/login", "/api/login", "/api/me")  # what one needs to log in
 PROBED = "/health"  # without a login it says that serving answers, and no more
-PAGES = ("/",)
+PAGES = {"/": "", "/queries": "queries"}  # what the page of the login calls them
 
 
 class Guard:
@@ -32,7 +32,9 @@ class Guard:
         if path == PROBED:
             return Response(status_code=204)
         if path in PAGES:
-            return RedirectResponse(f"/login?{request.url.query}" if request.url.query else "/login", 303)
+            back = [f"page={PAGES[path]}"] if PAGES[path] else []
+            query = "&".join(back + ([request.url.query] if request.url.query else []))
+            return RedirectResponse(f"/login?{query}" if query else "/login", 303)
         detail = f"{path} is open without a login on this machine only."
         refused = answer(ProblemError(401, "login-needed", "Log in first", detail, HOW))
         refused.headers["WWW-Authenticate"] = "Bearer"

@@ -8,7 +8,7 @@ from contracts.alerts import Route, load_routes
 from contracts.declarations import DeclarationError
 from contracts.feeds import Feed, load_feeds
 from serving.alerts import secrets
-from serving.declared_feeds import state_of
+from serving.declared_files import state_of
 
 log = logging.getLogger("serving.alerts")
 

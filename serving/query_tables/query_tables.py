@@ -5,80 +5,95 @@ import datetime as dt
 import math
 import threading
 import time
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import anyio
 import orjson
+from confluent_kafka.admin import AdminClient
 
 from contracts.query_io import Output
 from serving.decoder import Decoder, RegistryUnavailable, Undecodable
+from serving.live_consumer import QUIET
 from serving.problems import ProblemError
-from serving.query_tables.kept_rows import Record
-from serving.query_tables.topic_table import TopicTable
+from serving.query_tables.kept_rows import KeptRows, Record
+from serving.query_tables.topic_table import Found, TopicTable
 
-ROOM = 256_000_000  # bytes for the rows of all tables
-PATIENCE = 3.0  # seconds in which a table is read to its end, or the request is told to come again
-AGAIN = 5.0  # seconds after which a table that can't be read is tried again
+MOST = 8  # tables at a time: each costs a connection and its threads; then the one goes that was asked for longest ago
+ROOM = 64_000_000  # bytes of rows of each
+PATIENCE = 2.0  # seconds in which a table is read to its end, or the request is told to come again
+AGAIN = 5.0  # seconds after which what did not answer is asked again
 IDLE = 600.0  # seconds without a request, after which a table is let go
 
 
 class QueryTables:
-    """Safe to use from several threads. `kafka`: a client's basic options."""
+    """Safe to use from several threads. `kafka`: a client's basic options. `requests`: how many of them may wait at a time."""
 
     def __init__(self, kafka: dict[str, str], registry: str):
         self._kafka = kafka
         self._lock = threading.Lock()
-        self._tables: dict[str, tuple[TopicTable, float]] = {}  # by topic, with the time of the last request
+        self._admin: AdminClient | None = None
+        self._tables: dict[str, TopicTable] = {}
         self._decoder, self._decoding = Decoder(registry), threading.Lock()
+        self._silent: tuple[float, str] | None = None  # when the registry did not answer, and what it was
+        self.requests = anyio.CapacityLimiter(4)
 
-    def of(self, topic: str) -> TopicTable:
-        """The table, read to its end. Raises ProblemError if it is not yet, or can't be."""
+    def ask(self, topic: str, question: Callable[[KeptRows], list[tuple[bytes, Record]]]) -> Found:
+        """What the rows of the topic's table answer; see TopicTable.ask."""
+        return self._table(topic).ask(question, PATIENCE)
+
+    def _table(self, topic: str) -> TopicTable:
+        now = time.monotonic()
         with self._lock:
-            self._let_go()
-            known, _ = self._tables.get(topic, (None, 0.0))
-            if known is None or (known.ended_at is not None and time.monotonic() - known.ended_at > AGAIN):
-                others = sum(table.size for table, _ in self._tables.values())
-                known = TopicTable(self._kafka, topic, max(0, ROOM - others))
-            self._tables[topic] = known, time.monotonic()
-        if not known.wait(PATIENCE):
-            detail = f"Serving reads {topic} from its beginning."
-            raise ProblemError(503, "loading", "The table is being read", detail, "Ask again in a few seconds.")
-        if known.problem:
-            raise known.problem
+            self._tables = {
+                name: each for name, each in self._tables.items() if each.ended_at is None or now - each.ended_at < AGAIN
+            }
+            known = self._tables.get(topic)
+            if known is None:
+                self._admin = self._admin or AdminClient({**self._kafka, **QUIET})
+                if len(self._tables) >= MOST:
+                    oldest = min(self._tables, key=lambda each: self._tables[each].asked_at)
+                    self._tables.pop(oldest).stop()
+                known = self._tables[topic] = TopicTable(self._kafka, self._admin, topic, ROOM, IDLE)
         return known
 
     def value(self, record: Record, output: Output) -> tuple[Any, str | None]:
         """The record's value for JSON, or null and why it can't be read. Raises ProblemError if the registry does not answer."""
+        value = record.value or b""
         try:
             if output.encoding == "json":
-                return orjson.loads(record.value), None
+                return orjson.loads(value), None
             with self._decoding:
-                return plain(self._decoder.decode(record.value, output.record)), None
+                return plain(self._decoded(value, output)), None
         except (Undecodable, orjson.JSONDecodeError) as error:
             return None, str(error)
+
+    def _decoded(self, value: bytes, output: Output) -> dict:
+        if self._silent and time.monotonic() - self._silent[0] < AGAIN:
+            raise _no_registry(self._silent[1])
+        try:
+            return self._decoder.decode(value, output.record, output.version)
         except RegistryUnavailable as error:
-            remedy = "Start the registry, or try again; /health says what serving knows of it."
-            raise ProblemError(503, "no-registry", "The schema registry does not answer", str(error), remedy) from error
+            self._silent = time.monotonic(), str(error)
+            raise _no_registry(str(error)) from error
 
     def stop(self) -> None:
         with self._lock:
-            tables = [table for table, _ in self._tables.values()]
-            self._tables.clear()
+            tables, self._tables = list(self._tables.values()), {}
         for each in tables:
             each.stop()
         for each in tables:
             each.join()
 
-    def _let_go(self) -> None:
-        now = time.monotonic()
-        for topic, (table, asked) in list(self._tables.items()):
-            if now - asked > IDLE:
-                del self._tables[topic]
-                table.stop()
+
+def _no_registry(why: str) -> ProblemError:
+    remedy = "Start the registry, or try again; /health says what serving knows of it."
+    return ProblemError(503, "no-registry", "The schema registry does not answer", why, remedy)
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it: bytes are base64, decimals text, numbers that are not finite null."""
+    """As JSON has it: bytes are base64, decimals text, numbers that are not finite null. A local time has no zone."""
     match value:
         case dict():
             return {name: plain(each) for name, each in value.items()}
@@ -90,9 +105,9 @@ def plain(value: Any) -> Any:
             return str(value)
         case float():
             return value if math.isfinite(value) else None
-        case dt.datetime():
+        case dt.datetime() if value.tzinfo is not None:
             return value.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
-        case dt.date() | dt.time():
+        case dt.datetime() | dt.date() | dt.time():
             return value.isoformat()
         case _:
             return value

@@ -1,17 +1,18 @@
 """The API of queries: which are declared, and what their tables hold."""
 
 import datetime as dt
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
+import anyio.to_thread
 from fastapi import APIRouter, Query, Response
 
 from contracts import queries
 from contracts.query_io import Output
 from serving import rows
 from serving.dependencies import INVALID, PROBLEM, CurrentState, Limit, Responses
-from serving.pages import AskedPlace, unknown_cursor
+from serving.pages import AskedPlace, Place, unknown_cursor
 from serving.problems import ProblemError
-from serving.query_tables.kept_rows import Record
+from serving.query_tables.kept_rows import KeptRows, Record
 from serving.query_tables.models import OutputInfo, QueryInfo, QueryRow, QueryTable
 from serving.rows import JSON, PAGED, ROWS, Format
 from serving.state import State
@@ -38,7 +39,7 @@ Text = Annotated[str | None, Query(max_length=1000)]
     response_model=QueryTable,
     responses=PAGED | REFUSED,
 )
-def table(
+async def table(
     query: str,
     state: CurrentState,
     wanted: Format,
@@ -52,16 +53,45 @@ def table(
 ) -> Response:
     """Keys ascend by the bytes of their text in UTF-8. The first request reads the topic from its beginning; from then on serving
     follows it, until nobody has asked for ten minutes. In formats other than JSON, the rows alone (schema QueryRow)."""
+    wish = Wish(key, prefix, first, last)
+
+    def answer() -> Response:
+        return _answer(state, query, topic, wish, limit, place, wanted)
+
+    return await anyio.to_thread.run_sync(answer, limiter=state.query_tables.requests)
+
+
+class Wish(NamedTuple):
+    """Which keys are asked for."""
+
+    key: str | None
+    prefix: str | None
+    first: str | None
+    last: str | None
+
+    def of(self, kept: KeptRows, after: bytes | None, limit: int) -> list[tuple[bytes, Record]]:
+        if self.prefix is not None:
+            return kept.beginning_with(self.prefix.encode(), after, limit)
+        begin, end = (self.key, self.key) if self.key is not None else (self.first or "", self.last)
+        return kept.between(begin.encode(), None if end is None else end.encode(), after, limit)
+
+    def check(self) -> None:
+        given = {
+            "key": self.key is not None,
+            "prefix": self.prefix is not None,
+            "from": bool((self.first, self.last) != (None, None)),
+        }
+        if sum(given.values()) > 1:
+            one, other = [name for name in given if given[name]][:2]
+            raise invalid(one, f"it does not go with {other}.", "Give a key, a prefix, or a range (from, to).")
+
+
+def _answer(state: State, query: str, topic: str | None, wish: Wish, limit: int, place: Place, wanted: str) -> Response:
     output = _table_of(_known(state, query), topic)
-    if (key is not None) + (prefix is not None) + (first is not None or last is not None) > 1:
-        raise invalid("key", "it goes with neither prefix nor from and to.", "Give a key, a prefix, or a range.")
-    after, held = _bytes(place.key(str)), state.query_tables.of(output.topic)
-    if prefix is not None:
-        found, offsets = held.beginning_with(prefix.encode(), after, limit + 1)
-    else:
-        begin, end = (key, key) if key is not None else (first or "", last)
-        found, offsets = held.between(begin.encode(), None if end is None else end.encode(), after, limit + 1)
-    link = place.link((found[limit - 1][0].hex(),)) if len(found) > limit else None
+    wish.check()
+    after = _bytes(place.key(str))
+    found, offsets = state.query_tables.ask(output.topic, lambda kept: wish.of(kept, after, limit + 1))
+    link = place.link((found[limit - 1][0].decode("latin-1"),)) if len(found) > limit else None
     shown = [_row(state, output, *each) for each in found[:limit]]
     if wanted != JSON:
         return rows.answer(wanted, QueryRow, shown, link)
@@ -93,9 +123,10 @@ def invalid(parameter: str, what: str, remedy: str) -> ProblemError:
 
 
 def _bytes(after: tuple[str] | None) -> bytes | None:
+    """The key of a cursor, in which each character is a byte."""
     try:
-        return None if after is None else bytes.fromhex(after[0])
-    except ValueError:
+        return None if after is None else after[0].encode("latin-1")
+    except UnicodeEncodeError:
         raise unknown_cursor() from None
 
 

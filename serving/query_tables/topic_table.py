@@ -1,44 +1,49 @@
 """A compacted topic as a table, read from its beginning and then followed, in a thread of its own."""
 
+import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from serving.live_consumer import QUIET, reader
+from serving.live_consumer import reader
 from serving.partitions import Place, described
 from serving.problems import ProblemError
 from serving.query_tables.kept_rows import KeptRows, Record
 
+log = logging.getLogger("serving.query_tables")
+
 BATCH = 2000
 ANSWER_SECONDS = 5.0  # within which the brokers have to answer
 LOOK_EVERY = 5.0  # seconds between two looks at the topic's partitions, and at what they no longer have
-QUEUE: dict[str, Any] = {"queued.max.messages.kbytes": 16_384, "auto.offset.reset": "error"}
+SILENT_LOOKS = 6  # of them without an answer, after which the table ends: what it says may no longer hold
+QUEUE: dict[str, Any] = {"queued.max.messages.kbytes": 4096, "auto.offset.reset": "error"}
+
+Found = tuple[list[tuple[bytes, Record]], dict[int, int]]
 
 
 class TopicTable:
     """The last committed record of each key; a record without a value removes its key. `kafka`: a client's basic options.
 
-    most: bytes of rows, beyond which it gives up. `problem` is what it ended with; None while it goes on.
+    room: bytes of rows, beyond which it gives up. idle: seconds without a request, after which it ends. Once it has ended, it
+    holds no rows.
     """
 
-    def __init__(self, kafka: dict[str, str], topic: str, most: int):
-        self._options, self._topic, self._most = reader(kafka) | QUEUE, topic, most
-        self._admin = AdminClient({**kafka, **QUIET})
+    def __init__(self, kafka: dict[str, str], admin: AdminClient, topic: str, room: int, idle: float):
+        self._options, self._admin, self._topic = reader(kafka) | QUEUE, admin, topic
+        self._room, self._idle = room, idle
         self._rows, self._positions = KeptRows(), dict[int, int]()
-        self._reading: set[int] = set()  # partitions whose end was not reached yet
+        self._reading = {-1}  # partitions whose end was not reached yet; -1 as long as they are not known
         self._lock = threading.Lock()
         self._read, self._stop = threading.Event(), threading.Event()
-        self.problem: ProblemError | None = None
+        self._problem: tuple[int, str, str, str, str] | None = None  # of a ProblemError
+        self.asked_at = time.monotonic()
         self.ended_at: float | None = None  # by the monotonic clock
         self._thread = threading.Thread(target=self._run, name=f"table {topic}", daemon=True)
         self._thread.start()
-
-    def wait(self, seconds: float) -> bool:
-        """Until it has read the topic to its end once, or has given up; false if it needs longer."""
-        return self._read.wait(seconds)
 
     def stop(self) -> None:
         """Its thread ends soon after."""
@@ -47,63 +52,71 @@ class TopicTable:
     def join(self) -> None:
         self._thread.join()
 
-    @property
-    def size(self) -> int:
-        return self._rows.size
-
-    def between(
-        self, first: bytes, last: bytes | None, after: bytes | None, limit: int
-    ) -> tuple[list[tuple[bytes, Record]], dict[int, int]]:
-        """As KeptRows.between, and the offset by partition up to which the topic is read."""
+    def ask(self, question: Callable[[KeptRows], list[tuple[bytes, Record]]], patience: float) -> Found:
+        """What its rows answer, and the offset by partition up to which the topic is read. Raises ProblemError if the table can't
+        be read, or is not read to its end within so many seconds."""
+        self.asked_at = time.monotonic()
+        self._read.wait(patience)
         with self._lock:
-            return self._rows.between(first, last, after, limit), dict(self._positions)
-
-    def beginning_with(self, prefix: bytes, after: bytes | None, limit: int) -> tuple[list[tuple[bytes, Record]], dict[int, int]]:
-        with self._lock:
-            return self._rows.beginning_with(prefix, after, limit), dict(self._positions)
+            if self._problem:
+                raise ProblemError(*self._problem)
+            if self._reading:
+                detail = f"Serving reads {self._topic} from its beginning."
+                raise ProblemError(503, "loading", "The table is being read", detail, "Ask again in a few seconds.")
+            return question(self._rows), dict(self._positions)
 
     def _run(self) -> None:
-        consumer = Consumer(self._options)
         try:
-            while not self._stop.is_set():
-                self._follow(consumer)
+            consumer = Consumer(self._options)
+            try:
+                while not self._stop.is_set():
+                    self._follow(consumer)
+            finally:
+                consumer.close()
         except ProblemError as problem:
-            self.problem = problem
+            said = problem.body
+            self._end((problem.status, problem.kind, said["title"], said["detail"], said["remedy"]))
         except KafkaException as error:
-            detail = f"{self._topic} cannot be read: {error.args[0].str()}"
             remedy = "Try again; /health says what serving knows of Kafka."
-            self.problem = ProblemError(503, "no-kafka", "Kafka does not answer", detail, remedy)
-        finally:
+            detail = f"{self._topic} cannot be read: {error.args[0].str()}"
+            self._end((503, "no-kafka", "Kafka does not answer", detail, remedy))
+        except Exception:
+            log.exception("the table of %s has ended", self._topic)
+            self._end((500, "unexpected", "This is our fault", f"{self._topic} can't be read.", "See the log of serving."))
+        else:
+            self._end(None)
+
+    def _end(self, problem: tuple[int, str, str, str, str] | None) -> None:
+        with self._lock:
+            self._problem, self._rows, self._reading = problem, KeptRows(), {-1}
             self.ended_at = time.monotonic()
-            self._read.set()
-            consumer.close()
+        self._read.set()
 
     def _follow(self, consumer: Consumer) -> None:
-        """Until a stop is asked for, or the topic has other partitions or was made anew."""
+        """Until a stop is asked for, nobody asks any more, or the topic must be read anew."""
         places = self._places()
         partitions = [partition for _, partition in places]
         with self._lock:
-            self._rows, self._reading, self._positions = KeptRows(), set(partitions), dict.fromkeys(partitions, 0)
             self._read.clear()
+            self._rows, self._reading, self._positions = KeptRows(), set(partitions), dict.fromkeys(partitions, 0)
         consumer.assign([TopicPartition(self._topic, each, OFFSET_BEGINNING) for each in partitions])
-        looked = time.monotonic()
+        looked, silent = time.monotonic(), 0
         while not self._stop.is_set():
-            messages = consumer.consume(BATCH, timeout=0.1)
-            with self._lock:
-                for message in messages:
-                    self._take(message)
-            if not self._reading:
-                self._read.set()
-            if self._rows.size > self._most:
-                raise self._too_large()
+            if time.monotonic() - self.asked_at > self._idle:
+                self._stop.set()
+            if not self._take(consumer.consume(BATCH, timeout=0.1)):
+                return
             if time.monotonic() - looked > LOOK_EVERY:
                 looked = time.monotonic()
                 try:
                     if self._places() != places:
                         return
                     self._forget_expired(consumer, partitions)
+                    silent = 0
                 except KafkaException:
-                    continue  # the brokers do not answer now: what was read stays
+                    silent += 1
+                    if self._reading or silent >= SILENT_LOOKS:
+                        raise
 
     def _places(self) -> dict[Place, str]:
         """The topic's partitions, each with the topic's id. Raises ProblemError if there is no such topic, and KafkaException."""
@@ -114,32 +127,45 @@ class TopicTable:
         detail = f"Kafka has no topic {self._topic}, or serving may not read it."
         raise ProblemError(503, "no-topic", "The table's topic cannot be read", detail, remedy)
 
-    def _take(self, message: Message) -> None:
-        partition, offset, error = message.partition(), message.offset(), message.error()
-        assert partition is not None
-        assert offset is not None
-        if error is None:
-            self._positions[partition] = offset + 1
-            key, value = message.key(), message.value()
-            if key is None:
-                return  # no row of a table
-            if value is None:
-                self._rows.remove(key)
-            else:
-                self._rows.put(key, Record(value, partition, offset, message.timestamp()[1]))
-        elif error.code() == KafkaError._PARTITION_EOF:
-            self._positions[partition] = offset
-            self._reading.discard(partition)
-        else:
-            raise KafkaException(error)
+    def _take(self, messages: list[Message]) -> bool:
+        """False if records are gone that were to be read next: the topic was made anew, or they have expired."""
+        with self._lock:
+            for message in messages:
+                error = message.error()
+                if error is None:
+                    self._put(message)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    self._positions[_partition(message)] = message.offset() or 0
+                    self._reading.discard(_partition(message))
+                elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                    return False
+                elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:  # of a group that it does not need
+                    raise KafkaException(error)
+            if not self._reading:
+                self._rows.settle()
+                self._read.set()
+            if self._rows.size > self._room:
+                detail = f"The rows of {self._topic} need more than {self._room // 1_000_000} MB."
+                remedy = f"Read the topic itself: sundial read {self._topic} --latest"
+                raise ProblemError(503, "too-large", "The table is too large for serving", detail, remedy)
+        return True
+
+    def _put(self, message: Message) -> None:
+        partition, offset, key = _partition(message), message.offset() or 0, message.key()
+        self._positions[partition] = offset + 1
+        if key is not None:  # else it is no row of a table
+            self._rows.put(_bytes(key), Record(message.value(), partition, offset, message.timestamp()[1]))
 
     def _forget_expired(self, consumer: Consumer, partitions: list[int]) -> None:
-        for each in partitions:
-            first, _ = consumer.get_watermark_offsets(TopicPartition(self._topic, each), timeout=ANSWER_SECONDS)
-            with self._lock:
-                self._rows.remove_before(each, first)
+        asked = [(each, TopicPartition(self._topic, each)) for each in partitions]
+        firsts = {each: consumer.get_watermark_offsets(place, timeout=ANSWER_SECONDS)[0] for each, place in asked}
+        with self._lock:
+            self._rows.forget_before(firsts)
 
-    def _too_large(self) -> ProblemError:
-        detail = f"The rows of {self._topic} need more than {self._most // 1_000_000} MB."
-        remedy = f"Read the topic itself: sundial read {self._topic} --latest"
-        return ProblemError(503, "too-large", "The table is too large for serving", detail, remedy)
+
+def _partition(message: Message) -> int:
+    return message.partition() or 0
+
+
+def _bytes(key: bytes | str) -> bytes:
+    return key.encode() if isinstance(key, str) else key

@@ -11,7 +11,7 @@ byId("login").addEventListener("submit", async (event) => {
   byId("problem").hidden = true;
   try {
     await send("POST", "/api/login", { token: inputById("token").value });
-    location.replace(`/${location.search}`);
+    location.replace(cameFrom());
   } catch (error) {
     byId("problem").textContent = /** @type {Error} */ (error).message;
     byId("problem").hidden = false;
@@ -20,4 +20,12 @@ byId("login").addEventListener("submit", async (event) => {
     button.disabled = false;
   }
 });
+/** The page, by the name that it has here, with what was chosen on it. */
+function cameFrom() {
+  const query = new URLSearchParams(location.search);
+  const page = query.get("page") === "queries" ? "/queries" : "/";
+  query.delete("page");
+  return query.size ? `${page}?${query}` : page;
+}
+
 button.disabled = false; // before, the form would be sent without this script

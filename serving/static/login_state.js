@@ -16,7 +16,7 @@ export async function showLogin() {
   const place = header.querySelector(".login") ?? header.appendChild(make("p", { class: "login" }));
   if (name === null) {
     const link = make("a", { href: "/login", text: "Log in" });
-    link.addEventListener("click", () => link.setAttribute("href", `/login${location.search}`)); // back to what is chosen by then
+    link.addEventListener("click", () => link.setAttribute("href", loginAddress())); // back to what is chosen by then
     place.replaceChildren(link);
     return;
   }
@@ -26,4 +26,11 @@ export async function showLogin() {
     location.reload();
   });
   place.replaceChildren(make("span", { text: `${name} (${role})` }), " ", out);
+}
+
+/** Of the page that logs in and comes back here. */
+function loginAddress() {
+  const query = new URLSearchParams(location.search);
+  if (location.pathname === "/queries") query.set("page", "queries");
+  return query.size ? `/login?${query}` : "/login";
 }

@@ -3,28 +3,54 @@
 import { byId, empty, inputById, make, selectById } from "./dom.js";
 import { failing, get, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
-import { draw } from "./query_rows.js";
+import { clear, draw } from "./query_rows.js";
 
-/** @import { QueryInfo, QueryRow, QueryTable } from "../page.d.ts" */
+/** @import { QueryInfo, QueryTable } from "../page.d.ts" */
 
-const AGAIN = 2000; // milliseconds between two answers
+const AGAIN = 2000; // milliseconds from an answer to the next question
 const PAGE = 100; // rows
 const MOST = 500; // rows that one answer may have
 
 const given = new URLSearchParams(location.search);
 const chosen = { query: given.get("query") ?? "", topic: given.get("topic") ?? "", prefix: given.get("prefix") ?? "", rows: PAGE };
-const known = { queries: /** @type {QueryInfo[]} */ ([]), seen: /** @type {Map<string, string> | null} */ (null), number: 0 };
+const known = { queries: /** @type {QueryInfo[]} */ ([]), seen: /** @type {Map<string, string> | null} */ (null), live: false };
+const table = /** @type {HTMLTableElement} */ (byId("rows"));
+let loading = new AbortController(); // of what is chosen now
+let next = 0; // the timer of the next question
 
 /** The topics of the query that are tables. @param {QueryInfo | undefined} query */
 const tablesOf = (query) => (query?.outputs ?? []).filter((each) => each.table).map((each) => each.topic);
 
 /** @param {Partial<typeof chosen>} change */
 function choose(change) {
+  const before = chosen.topic;
   Object.assign(chosen, { rows: PAGE }, change);
-  known.seen = null;
-  known.number += 1;
   offer();
-  void run("rows", load);
+  if (chosen.topic !== before) {
+    clear(table);
+    byId("offsets").textContent = "";
+    byId("more").hidden = byId("rows-empty").hidden = true;
+  }
+  ask();
+}
+
+/** Asks at once; what was asked before is left. */
+function ask() {
+  loading.abort();
+  loading = new AbortController();
+  known.seen = null;
+  void load(loading.signal);
+}
+
+/** @param {AbortSignal} left */
+async function load(left) {
+  clearTimeout(next);
+  await run("rows", async () => {
+    const asked = chosen.rows;
+    const query = new URLSearchParams({ topic: chosen.topic, limit: String(Math.min(asked + 1, MOST)), ...(chosen.prefix && { prefix: chosen.prefix }) });
+    show(chosen.topic ? await get(`/api/queries/${encodeURIComponent(chosen.query)}/rows?${query}`, left) : null, asked);
+  });
+  if (!left.aborted) next = setTimeout(() => (document.hidden ? document.addEventListener("visibilitychange", ask, { once: true }) : void load(left)), AGAIN);
 }
 
 /** What can be chosen, and what is. */
@@ -40,7 +66,7 @@ function offer() {
   selectById("topic").value = chosen.topic;
   const label = /** @type {HTMLElement} */ (selectById("topic").closest("label"));
   label.hidden = topics.length < 2;
-  inputById("prefix").value = chosen.prefix;
+  if (inputById("prefix").value !== chosen.prefix) inputById("prefix").value = chosen.prefix;
   byId("title").textContent = chosen.query || "No query is declared";
   byId("note").textContent = query ? `${query.description}. It reads ${query.inputs.join(", ")} and runs in the application ${query.application}.` : "";
   const wanted = { ...(chosen.query && { query: chosen.query }), ...(topics.length > 1 && { topic: chosen.topic }), ...(chosen.prefix && { prefix: chosen.prefix }) };
@@ -51,34 +77,38 @@ function offer() {
 /** @param {QueryInfo} query */
 const option = (query) => make("option", { value: query.name, text: query.name, disabled: tablesOf(query).length ? null : "" });
 
-async function load() {
-  const [asked, number] = [chosen.rows, known.number];
-  if (!chosen.topic) return show({ query: chosen.query, topic: "", offsets: {}, rows: [] }, asked);
-  const query = new URLSearchParams({ topic: chosen.topic, limit: String(Math.min(asked + 1, MOST)), ...(chosen.prefix && { prefix: chosen.prefix }) });
-  const table = await get(`/api/queries/${encodeURIComponent(chosen.query)}/rows?${query}`);
-  if (number === known.number) show(table, asked);
+/**
+ * @param {QueryTable | null} answer null: there is no table to ask for
+ * @param {number} asked rows
+ */
+function show(answer, asked) {
+  const rows = answer?.rows ?? [];
+  known.seen = draw(table, rows.slice(0, asked), known.seen);
+  known.live = true;
+  byId("more").hidden = rows.length <= asked || asked >= MOST;
+  empty(byId("rows-empty"), rows.length ? null : none(), commandFor());
+  const read = Object.entries(answer?.offsets ?? {}).map(([partition, offset]) => `${partition}: ${offset.toLocaleString("en")}`);
+  byId("offsets").textContent = answer ? `${answer.topic}, read up to offset ${read.join(", ")}` : "";
 }
 
-/**
- * @param {QueryTable} table
- * @param {number} asked
- */
-function show({ topic, offsets, rows }, asked) {
-  known.seen = draw(/** @type {HTMLTableElement} */ (byId("rows")), rows.slice(0, asked), known.seen);
-  byId("more").hidden = rows.length <= asked || asked >= MOST;
-  const none = chosen.prefix ? "No key begins with this text." : topic ? "The table has no rows yet. Start its application:" : chosen.query ? "This query writes no table. Read its topic:" : "Declare a query in schemas/queries/.";
-  const command = chosen.prefix || !chosen.query ? null : topic ? `sundial queries start ${known.queries.find((each) => each.name === chosen.query)?.application}` : "sundial read TOPIC";
-  empty(byId("rows-empty"), rows.length ? null : none, command);
-  const read = Object.entries(offsets).map(([partition, offset]) => `${partition}: ${offset.toLocaleString("en")}`);
-  byId("offsets").textContent = topic ? `${topic}, read up to offset ${read.join(", ")}` : "";
+function none() {
+  if (!chosen.query) return "Declare a query in schemas/queries/.";
+  if (!chosen.topic) return "This query writes no table. Read its topic:";
+  return chosen.prefix ? "No key begins with this text." : "The table has no rows yet. Start its application:";
+}
+
+function commandFor() {
+  if (!chosen.query || chosen.prefix) return null;
+  return chosen.topic ? `sundial queries start ${known.queries.find((each) => each.name === chosen.query)?.application}` : "sundial read TOPIC";
 }
 
 function showState() {
-  const trouble = [...failing.values()].map((each) => each.message);
-  byId("problem").hidden = !trouble.length;
-  byId("problem").textContent = trouble[0] ?? "";
-  byId("connection").textContent = trouble.length ? "Not up to date" : "Live";
-  byId("connection").className = `pill ${trouble.length ? "waiting" : "live"}`;
+  const [trouble] = [...failing.values()].map((each) => each.message);
+  const state = trouble ? "Not up to date" : known.live ? "Live" : "Connecting";
+  if (byId("problem").textContent !== (trouble ?? "")) byId("problem").textContent = trouble ?? "";
+  byId("problem").hidden = !trouble;
+  if (byId("connection").textContent !== state) byId("connection").textContent = state;
+  byId("connection").className = `pill ${state === "Live" ? "live" : "waiting"}`;
 }
 
 selectById("query").addEventListener("change", () => choose({ query: selectById("query").value, topic: "", prefix: "" }));
@@ -87,7 +117,7 @@ inputById("prefix").addEventListener("input", () => choose({ prefix: inputById("
 byId("choice").addEventListener("submit", (event) => event.preventDefault());
 byId("more").addEventListener("click", () => {
   chosen.rows = Math.min(chosen.rows + PAGE, MOST);
-  void run("rows", load);
+  ask();
 });
 
 void run("login", showLogin);
@@ -95,7 +125,4 @@ void run("queries", async () => {
   known.queries = await get("/api/queries");
   choose({});
 });
-setInterval(() => {
-  if (!document.hidden && known.queries.length && !failing.has("rows")) void run("rows", load);
-}, AGAIN);
 setInterval(showState, 250);

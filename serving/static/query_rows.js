@@ -1,6 +1,6 @@
 // The rows of a query's table: a column for each field of the values.
 
-import { clock, count, make } from "./dom.js";
+import { clock, make } from "./dom.js";
 
 /** @import { QueryRow } from "../page.d.ts" */
 
@@ -25,9 +25,10 @@ const isObject = (value) => typeof value === "object" && value !== null && !Arra
  * @returns {Map<string, string>}
  */
 export function draw(table, rows, seen) {
+  const places = new Map(rows.map((row) => [row.key, `${row.partition}-${row.offset}`]));
+  if (seen && seen.size === places.size && [...places].every(([key, place]) => seen.get(key) === place)) return seen;
   const fields = fieldsOf(rows);
   const numbers = new Set(fields.filter((field) => rows.every(({ value }) => !isObject(value) || value[field] === null || typeof value[field] === "number")));
-  const places = new Map(rows.map((row) => [row.key, `${row.partition}-${row.offset}`]));
   const heads = [make("th", { scope: "col", text: "Key" }), ...fields.map((field) => make("th", { scope: "col", class: numbers.has(field) ? "number" : null, text: field })), make("th", { scope: "col", text: "Kafka took it at (UTC)" })];
   const drawn = rows.map((row) => {
     const fresh = seen !== null && seen.get(row.key) !== places.get(row.key);
@@ -37,6 +38,11 @@ export function draw(table, rows, seen) {
   head.replaceChildren(...(rows.length ? [make("tr", {}, ...heads)] : []));
   body.replaceChildren(...drawn);
   return places;
+}
+
+/** @param {HTMLTableElement} table */
+export function clear(table) {
+  for (const part of [/** @type {HTMLElement} */ (table.tHead), table.tBodies[0]]) part.replaceChildren();
 }
 
 /**
@@ -52,6 +58,5 @@ function cells({ value, problem }, fields, numbers) {
 /** @param {unknown} value */
 function text(value) {
   if (value === null || value === undefined) return "–";
-  if (typeof value === "number") return count(value);
   return typeof value === "string" ? value : JSON.stringify(value);
 }

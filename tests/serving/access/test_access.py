@@ -100,6 +100,8 @@ def test_probes_and_what_one_logs_in_with_are_open(at):
 def test_a_page_leads_to_the_login_and_keeps_what_was_asked_for(at):
     there = at(ELSEWHERE).get("/?feed=calls&service=a%20b", follow_redirects=False)
     assert (there.status_code, there.headers["location"]) == (303, "/login?feed=calls&service=a%20b")
+    there = at(ELSEWHERE).get("/queries?query=places", follow_redirects=False)
+    assert (there.status_code, there.headers["location"]) == (303, "/login?page=queries&query=places")
 
 
 def test_a_token_lets_in(at, tokens):

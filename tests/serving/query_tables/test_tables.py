@@ -2,13 +2,17 @@
 
 import datetime as dt
 import json
+import threading
+from contextlib import suppress
 
 import httpx
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions
 
-from serving.query_tables import query_tables
-from serving.query_tables.query_tables import plain
-from serving.query_tables.topic_table import TopicTable
+from serving.problems import ProblemError
+from serving.query_tables import query_tables, topic_table
+from serving.query_tables.query_tables import QueryTables, plain
 from sundial.client import ApiError, Client
 from tests.serving.query_tables.conftest import AT
 from tests.support.waiting import until
@@ -76,26 +80,80 @@ def test_json_and_what_cannot_be_read_are_shown(ask, places):
     assert len(lines) == 3
 
 
-def test_what_is_no_table_or_no_page_is_refused_with_what_to_do(ask, places, monkeypatch):
+def test_what_is_no_table_or_no_page_is_refused_with_what_to_do(ask, places):
     with Client(ask.url) as sundial, pytest.raises(ApiError, match="No query 'nope' is declared"):
         sundial.query_rows("nope")
     for query, says in [
         ({"topic": "other"}, "writes no table 'other'"),
         ({"topic": f"{places.name}.all"}, "writes no table"),
-        ({"key": "a", "prefix": "b"}, "key: it goes with neither prefix nor from and to."),
+        ({"key": "a", "prefix": "b"}, "key: it does not go with prefix."),
+        ({"prefix": "a", "to": "b"}, "prefix: it does not go with from."),
         ({"cursor": "WzFd"}, "cursor: no page of this answer has it."),
-        ({"cursor": "WyJ6eiJd"}, "cursor: no page of this answer has it."),
+        ({"cursor": "WyLigqwiXQ"}, "cursor: no page of this answer has it."),
     ]:
         answer = ask(**query)
         assert (answer.status_code, answer.json()["type"]) == (422, "sundial:invalid-parameter"), query
         assert says in answer.json()["detail"]
     both = httpx.get(ask.path)
     assert "Name one of" in both.json()["remedy"]
+
+
+def test_a_table_without_room_is_refused_and_another_is_not(ask, places, monkeypatch):
     monkeypatch.setattr(query_tables, "ROOM", 400)
+    monkeypatch.setattr(query_tables, "AGAIN", 0.0)
     places.send(places.json, "a", "x" * 200)
     answer = ask(topic=places.json)
     assert (answer.status_code, answer.json()["type"]) == (503, "sundial:too-large")
     assert "sundial read" in answer.json()["remedy"]
+    places.send(places.avro, "a", "x")
+    assert held(ask()) == {"a": "x"}, "another one has room"
+    monkeypatch.setattr(query_tables, "ROOM", 10_000)
+    assert held(ask(topic=places.json)) == {"a": "x" * 200}
+
+
+def test_a_table_that_is_being_read_is_asked_for_again_later(ask, places, monkeypatch):
+    answers = threading.Event()
+    monkeypatch.setattr(topic_table, "described", lambda *how, read=topic_table.described: answers.wait(60) and read(*how))
+    monkeypatch.setattr(query_tables, "PATIENCE", 0.1)
+    places.send(places.avro, "a", "x")
+    refused = httpx.get(ask.path, params={"topic": places.avro})
+    assert (refused.status_code, refused.json()["type"]) == (503, "sundial:loading")
+    answers.set()
+    with Client(ask.url) as sundial:
+        assert [row.key for row in sundial.query_rows(places.name, places.avro)] == ["a"]
+
+
+def test_of_too_many_tables_the_one_that_was_asked_for_longest_ago_goes(broker, places, monkeypatch):
+    monkeypatch.setattr(query_tables, "MOST", 1)
+    tables = QueryTables({"bootstrap.servers": broker.kafka}, broker.registry)
+    for topic in (places.avro, places.json, places.json):
+        with suppress(ProblemError):  # it may still be read
+            tables.ask(topic, lambda kept: kept.between(b"", None, None, 10))
+        assert list(tables._tables) == [topic]
+    tables.stop()
+
+
+def test_only_what_is_committed_counts(broker, ask, places):
+    producer = Producer({"bootstrap.servers": broker.kafka, "transactional.id": places.name})
+    producer.init_transactions(20)
+    for key, end in [("a", producer.commit_transaction), ("b", producer.abort_transaction), ("c", None)]:
+        producer.begin_transaction()
+        producer.produce(places.json, json.dumps({"Place": "x"}), key, partition=0)
+        producer.flush(20)
+        if end:
+            end(20)
+    assert list(held(ask(topic=places.json))) == ["a"]
+    producer.commit_transaction(20)
+    until("the last one counts, too", lambda: list(held(ask(topic=places.json))) == ["a", "c"])
+
+
+def test_partitions_that_are_added_are_read(broker, ask, places):
+    places.send(places.json, "a", "x")
+    assert list(held(ask(topic=places.json))) == ["a"]
+    admin = AdminClient({"bootstrap.servers": broker.kafka})
+    admin.create_partitions([NewPartitions(places.json, 3)])[places.json].result(20)
+    places.send_raw(places.json, "b", b'{"Place": "y"}', partition=2)
+    until("it is there", lambda: list(held(ask(topic=places.json))) == ["a", "b"])
 
 
 def test_a_topic_that_is_deleted_and_made_anew_is_read_again(ask, places):
@@ -109,15 +167,16 @@ def test_a_topic_that_is_deleted_and_made_anew_is_read_again(ask, places):
     until("it is read again", lambda: ask().status_code == 200 and held(ask()) == {"b": "after"})
 
 
-def test_a_table_that_nobody_asks_for_is_let_go(ask, places, monkeypatch):
-    places.send(places.avro, "a", "x")
+def test_a_table_that_nobody_asks_for_is_let_go(broker, places, monkeypatch):
+    monkeypatch.setattr(query_tables, "IDLE", 2.0)
     places.send(places.json, "a", "x")
-    stopped = []
-    monkeypatch.setattr(TopicTable, "stop", lambda self, stop=TopicTable.stop: (stopped.append(self), stop(self)))
-    ask()
-    monkeypatch.setattr(query_tables, "IDLE", 0.0)
-    assert held(ask(topic=places.json)) == {"a": "x"}
-    assert len(stopped) == 1
+    tables = QueryTables({"bootstrap.servers": broker.kafka}, broker.registry)
+    with suppress(ProblemError):  # it may still be read
+        tables.ask(places.json, lambda kept: kept.between(b"", None, None, 10))
+    [table] = tables._tables.values()
+    until("its thread has ended", lambda: table.ended_at is not None)
+    table.join()
+    tables.stop()
 
 
 def test_values_are_as_json_has_them():

@@ -26,3 +26,11 @@ def test_nothing_is_sent_before_the_page_can_send_it(page, site):
     page.get_by_label("Token").fill("t")
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Log in")).to_be_disabled()
+
+
+def test_the_login_leads_back_to_the_page_of_queries(page, site):
+    url, _, viewer = site
+    page.goto(url.replace("/?", "/queries?"))
+    log_in(page, viewer)
+    expect(page.locator("header .login")).to_contain_text("victor (viewer)")
+    assert "/queries?" in page.url
