@@ -72,8 +72,8 @@ class Places:
             value = json.dumps(row | {"At": AT.isoformat()}).encode() if topic == self.json else self._encoded(row)
         self.send_raw(topic, key, value)
 
-    def send_raw(self, topic: str, key: str | bytes, value: bytes | None, partition: int | None = None) -> None:
-        self._producer.produce(topic, value, key, partition=len(key) % 2 if partition is None else partition)
+    def send_raw(self, topic: str, key: str | bytes, value: bytes | None) -> None:
+        self._producer.produce(topic, value, key, partition=len(key) % 2)
         assert self._producer.flush(20) == 0
 
     def _encoded(self, row: dict) -> bytes:

@@ -152,7 +152,9 @@ def test_partitions_that_are_added_are_read(broker, ask, places):
     assert list(held(ask(topic=places.json))) == ["a"]
     admin = AdminClient({"bootstrap.servers": broker.kafka})
     admin.create_partitions([NewPartitions(places.json, 3)])[places.json].result(20)
-    places.send_raw(places.json, "b", b'{"Place": "y"}', partition=2)
+    producer = Producer({"bootstrap.servers": broker.kafka})  # one that knows of the third
+    producer.produce(places.json, b'{"Place": "y"}', "b", partition=2)
+    assert producer.flush(20) == 0
     until("it is there", lambda: list(held(ask(topic=places.json))) == ["a", "b"])
 
 
