@@ -1,5 +1,6 @@
 """The page of queries' tables, in Chromium, over a real broker."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.serving.conftest import NASTY
@@ -35,6 +36,7 @@ def test_a_table_is_searched_and_followed(page, ask, places):
     assert page.title() == f"{places.name} · Sundial"
 
 
+@pytest.mark.full
 def test_more_rows_are_shown_when_asked_for(page, ask, places):
     for number in range(120):
         places.send(places.json, f"{number:03d}", "x")
@@ -48,6 +50,7 @@ def test_more_rows_are_shown_when_asked_for(page, ask, places):
     expect(page.locator("#rows-empty")).to_have_text("No key begins with this text.")
 
 
+@pytest.mark.full
 def test_what_fails_is_said_and_tried_again(page, ask, places):
     places.delete()
     page.goto(f"{ask.url}/queries?query={places.name}&topic={places.avro}")

@@ -98,6 +98,7 @@ def test_what_is_no_table_or_no_page_is_refused_with_what_to_do(ask, places):
     assert "Name one of" in both.json()["remedy"]
 
 
+@pytest.mark.full
 def test_a_table_without_room_is_refused_and_another_is_not(ask, places, monkeypatch):
     monkeypatch.setattr(query_tables, "ROOM", 400)
     monkeypatch.setattr(query_tables, "AGAIN", 0.0)
@@ -123,6 +124,7 @@ def test_a_table_that_is_being_read_is_asked_for_again_later(ask, places, monkey
         assert [row.key for row in sundial.query_rows(places.name, places.avro)] == ["a"]
 
 
+@pytest.mark.full
 def test_of_too_many_tables_the_one_that_was_asked_for_longest_ago_goes(broker, places, monkeypatch):
     monkeypatch.setattr(query_tables, "MOST", 1)
     tables = QueryTables({"bootstrap.servers": broker.kafka}, broker.registry)
@@ -147,6 +149,7 @@ def test_only_what_is_committed_counts(broker, ask, places):
     until("the last one counts, too", lambda: list(held(ask(topic=places.json))) == ["a", "c"])
 
 
+@pytest.mark.full
 def test_partitions_that_are_added_are_read(broker, ask, places):
     places.send(places.json, "a", "x")
     assert list(held(ask(topic=places.json))) == ["a"]
@@ -158,6 +161,7 @@ def test_partitions_that_are_added_are_read(broker, ask, places):
     until("it is there", lambda: list(held(ask(topic=places.json))) == ["a", "b"])
 
 
+@pytest.mark.full
 def test_a_topic_that_is_deleted_and_made_anew_is_read_again(ask, places):
     places.send(places.avro, "a", "before")
     assert held(ask()) == {"a": "before"}
@@ -169,6 +173,7 @@ def test_a_topic_that_is_deleted_and_made_anew_is_read_again(ask, places):
     until("it is read again", lambda: ask().status_code == 200 and held(ask()) == {"b": "after"})
 
 
+@pytest.mark.full
 def test_a_table_that_nobody_asks_for_is_let_go(broker, places, monkeypatch):
     monkeypatch.setattr(query_tables, "IDLE", 2.0)
     places.send(places.json, "a", "x")
