@@ -63,11 +63,12 @@ def _of_kafka(state: State) -> Iterator[str]:
 
 def _of_declarations(state: State) -> Iterator[str]:
     state.queries.look()
-    for what, files in (("feeds", state.declared), ("queries", state.queries)):
-        if files.mistakes:
-            mistakes = "; ".join(files.mistakes)
-            yield f"Serving keeps the {what} that it read before from {files.folder}. Correct there: {mistakes}."
-            return  # a feed's mistake is one of the queries, too
+    if state.declared.mistakes:
+        mistakes = "; ".join(state.declared.mistakes)
+        yield f"Serving keeps the feeds that it read before from {state.declared.folder}. Correct there: {mistakes}."
+    elif state.queries.mistakes:  # a feed's mistake is one of the queries, too
+        mistakes = "; ".join(state.queries.mistakes)
+        yield f"Serving keeps the queries that it read before from {state.queries.folder}. Correct there: {mistakes}."
 
 
 def _of_tables(state: State) -> Iterator[str]:

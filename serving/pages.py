@@ -81,7 +81,7 @@ async def _place(
     request: Request,
     cursor: Annotated[
         str | None,
-        Query(max_length=8000, description="Where the page begins: as the header Link of the page before says."),
+        Query(max_length=5000, description="Where the page begins: as the header Link of the page before says."),
     ] = None,
 ) -> Place:
     query = tuple((name, value) for name, value in request.query_params.multi_items() if name != "cursor")
