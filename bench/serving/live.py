@@ -1,7 +1,7 @@
 """What is live: the time from a scored record to the frame of a page that shows it, and the memory of pages that listen.
 
-One service gets a record every 0.2 s; each changes the newest reading, so that the page draws it anew. A Chromium shows the
-service. The time of a frame is taken at the frame after the one in which the chart has the record.
+One service gets a record every 0.2 s. Each record changes the newest reading, so the page draws it anew. Chromium shows the
+service. The time is taken at the frame that follows the one in which the chart has the record.
 """
 
 import datetime as dt

@@ -11,7 +11,7 @@ const zone = clock("UTC");
  * @param {QueryRow[]} rows
  * @returns {string[]}
  */
-export const fieldsOf = (rows) => [...new Set(rows.flatMap(({ value }) => (isObject(value) ? Object.keys(value) : [])))];
+const fieldsOf = (rows) => [...new Set(rows.flatMap(({ value }) => (isObject(value) ? Object.keys(value) : [])))];
 
 /** @type {(value: unknown) => value is Record<string, unknown>} */
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
