@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from fastapi import FastAPI
-from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.sessions import SessionMiddleware
 
-from serving import baseline_routes, data_docs, fleet, health, metrics, problems, readings_route, routes, series_route
+from serving import baseline_routes, data_docs, fleet, health, html_pages, metrics, problems, readings_route, routes, series_route
 from serving.access import routes as access_routes
 from serving.access.callers import COOKIE
 from serving.access.guard import Guard
@@ -27,7 +26,7 @@ from serving.state import State
 
 STATIC = Path(__file__).parent / "static"
 OF_FEEDS = (routes, series_route, readings_route, baseline_routes, data_docs)
-ROUTES = (health, fleet, *OF_FEEDS, query_routes, metrics, access_routes, acts)
+ROUTES = (health, fleet, *OF_FEEDS, query_routes, metrics, access_routes, acts, html_pages)
 LOGIN_SECONDS = 12 * 3600
 
 
@@ -76,20 +75,6 @@ def create_app(settings: Settings) -> FastAPI:
     for each in ROUTES:
         app.include_router(each.router, responses=OF_EVERY_PATH)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-
-    @app.get("/", include_in_schema=False)
-    def page(feed: str | None = None) -> FileResponse:
-        """All services at a glance; with a feed, its services one by one."""
-        return FileResponse(STATIC / ("fleet.html" if feed is None else "index.html"))
-
-    @app.get("/queries", include_in_schema=False)
-    def queries_page() -> FileResponse:
-        return FileResponse(STATIC / "queries.html")
-
-    @app.get("/login", include_in_schema=False)
-    def login_page() -> FileResponse:
-        return FileResponse(STATIC / "login.html")
-
     return app
 
 

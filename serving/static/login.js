@@ -20,12 +20,16 @@ byId("login").addEventListener("submit", async (event) => {
     button.disabled = false;
   }
 });
-/** The page, by the name that it has here, with what was chosen on it. */
+
+/** The page that the address names, if the header links to it, with what was chosen on it. */
 function cameFrom() {
   const query = new URLSearchParams(location.search);
-  const page = query.get("page") === "queries" ? "/queries" : "/";
+  const [page = "/"] = pages().filter((each) => each === `/${query.get("page")}`);
   query.delete("page");
   return query.size ? `${page}?${query}` : page;
 }
+
+/** Paths that the header links to. */
+const pages = () => [...document.querySelectorAll("header nav a")].map((each) => each.getAttribute("href") ?? "");
 
 button.disabled = false; // before, the form would be sent without this script

@@ -31,6 +31,6 @@ export async function showLogin() {
 /** Of the page that logs in and comes back here. */
 function loginAddress() {
   const query = new URLSearchParams(location.search);
-  if (location.pathname === "/queries") query.set("page", "queries");
+  if (location.pathname !== "/") query.set("page", location.pathname.slice(1));
   return query.size ? `/login?${query}` : "/login";
 }

@@ -1,0 +1,40 @@
+"""The dashboard's pages. They hold no data: their scripts ask the API. `html/layout.html` has what all of them share."""
+
+from pathlib import Path
+
+import jinja2
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+
+# Those that the header links to.
+PAGES = {"/": "All services", "/queries": "Queries"}
+
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+_html = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent / "html"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@router.get("/")
+def services(feed: str | None = None) -> str:
+    """All services at a glance; with a feed, its services one by one."""
+    return _page("fleet.html", "/") if feed is None else _page("service.html")
+
+
+@router.get("/queries")
+def queries() -> str:
+    return _page("queries.html", "/queries")
+
+
+@router.get("/login")
+def login() -> str:
+    return _page("login.html")
+
+
+def _page(name: str, path: str | None = None) -> str:
+    """path: its own among PAGES."""
+    return _html.get_template(name).render(pages=PAGES.items(), path=path)
