@@ -9,7 +9,19 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.sessions import SessionMiddleware
 
-from serving import baseline_routes, data_docs, fleet, health, html_pages, metrics, problems, readings_route, routes, series_route
+from serving import (
+    baseline_routes,
+    data_docs,
+    fleet,
+    health,
+    html_pages,
+    long_reads,
+    metrics,
+    problems,
+    readings_route,
+    routes,
+    series_route,
+)
 from serving.access import routes as access_routes
 from serving.access.callers import COOKIE
 from serving.access.guard import Guard
@@ -36,6 +48,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        long_reads.start()
         state.events.open()
         state.baseline_services.start()
         state.live.start()

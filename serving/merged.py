@@ -29,6 +29,8 @@ class Readings(NamedTuple):
 
 def merged(archived: Archived, live: Scored) -> Scored:
     """Each reading once. An archived one comes without baseline: -1, and NaN."""
+    if not len(live.at):
+        return _unjudged(archived)
     place = np.searchsorted(live.at, archived.at)
     both = np.flatnonzero(place < len(live.at))
     both = both[live.at[place[both]] == archived.at[both]]

@@ -1,7 +1,6 @@
 """GET …/series: the merged view of one service in a window, as many buckets as the chart has pixels.
 
-An answer is kept until something in it changes. Long windows wait for each other in a thread of their own, not in the threads of
-other requests.
+An answer is kept until something in it changes. Long windows are read in a process of their own, one after the other.
 """
 
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ from fastapi import APIRouter, Header, Query, Response
 
 from contracts.feeds import Feed
 from serving import models, rows, series
+from serving.archive import series_of
 from serving.asked_window import AskedWindow, is_long, window_of
 from serving.columns import table_of_columns
 from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, known_service
@@ -52,15 +52,13 @@ async def one_series(
 def _answer(state: State, feed: Feed, service: str, asked: series.Window | int, width: int, wanted: str) -> Answer:
     known_service(state, feed, service)
     shown = window_of(state, feed, asked)
-    version, loading = state.tables.version(feed), state.backlog.loading(feed)
-    changes = state.memory.changes(feed.name, service)
-    made_of = (feed.name, service, shown, width, wanted, state.history.version(feed), version, changes, loading)
+    versions, loading = state.archive.versions(feed), state.backlog.loading(feed)
+    made_of = (feed.name, service, shown, width, wanted, versions, state.memory.changes(feed.name, service), loading)
     kept = state.answers.get(made_of, feed)
     if kept is not None:
         return kept
-    archived, live = state.readings(feed, service, shown.start, shown.until)
-    arrays = lambda day: state.tables.arrays(feed, service, day)  # noqa: E731
-    found = series.series(state.expecting(feed), service, shown, width, archived, live, arrays, version) | {"loading": loading}
+    live = state.live_readings(feed, service, shown.start, shown.until)
+    found = state.read(feed, is_long(asked), series_of, service, shown, width, live) | {"loading": loading}
     if wanted == rows.JSON:
         body = orjson.dumps(found, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z)
     else:

@@ -1,14 +1,18 @@
 """What one serving process holds: the feeds, their latest readings, and where it reads."""
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from contracts.feeds import Feed
 from contracts.queries import QUERIES
+from serving import long_reads
 from serving.access.audit import Audit
 from serving.access.known_users import KnownUsers
 from serving.access.rate_limit import RateLimit
 from serving.acts.through_airflow import ThroughAirflow
+from serving.archive import Archive
 from serving.backlog import Backlog
 from serving.baseline_services import BaselineServices
 from serving.baseline_versions import BaselineVersions
@@ -16,7 +20,7 @@ from serving.dead_letters import DeadLetters
 from serving.declared_feeds import DeclaredFeeds
 from serving.decoder import Decoder
 from serving.events import Events
-from serving.history import Archived, History
+from serving.history import History
 from serving.incidents import Incidents
 from serving.intake import Intake
 from serving.lake import Lake
@@ -28,6 +32,8 @@ from serving.scored import Scored
 from serving.series_answers import SeriesAnswers
 from serving.settings import Settings
 from serving.tables import Tables
+
+T = TypeVar("T")
 
 WRONG_TOKENS = 10, 60.0  # of one address, within so many seconds
 ACTS = 60, 60.0  # of one user
@@ -108,16 +114,20 @@ class State:
         in_tables = service in self.tables.services(feed) or service in self.history.services(feed)
         return in_tables or self.memory.knows(feed.name, service) or service in self.incidents.services(feed.name)
 
-    def readings(self, feed: Feed, service: str, start: dt.datetime, end: dt.datetime) -> tuple[Archived, Scored]:
-        """What history and memory hold of [start, end]."""
-        # What is archived is read first: a reading that memory lets go meanwhile is in neither only if it was in both.
-        archived = self.history.readings(feed, service, start, end)
-        return archived, self.memory.scored(feed.name, service, *(round(each.timestamp() * 1000) for each in (start, end)))
+    @property
+    def archive(self) -> Archive:
+        return Archive(self.history, self.tables)
 
-    def expecting(self, feed: Feed) -> Feed:
-        """The feed with what the baseline in force knows of its special days."""
-        in_force = self.tables.promotions(feed, 1)
-        return feed.with_found(in_force[0].special_days) if in_force else feed
+    def read(self, feed: Feed, long: bool, work: Callable[..., T], *arguments: object) -> T:
+        """`work(archive, feed, *arguments)`, of serving.archive. A long one is done by another process, so that others need not
+        wait for it."""
+        if long:
+            return long_reads.run(self.settings.lake, self.archive.versions(feed), work, feed, *arguments)
+        return work(self.archive, feed, *arguments)
+
+    def live_readings(self, feed: Feed, service: str, start: dt.datetime, end: dt.datetime) -> Scored:
+        """What memory holds of [start, end]. Read it before the archive: what memory lets go meanwhile is still in the answer."""
+        return self.memory.scored(feed.name, service, *(round(each.timestamp() * 1000) for each in (start, end)))
 
     def newest_at(self, feed: Feed) -> int | None:
         """Time of the newest reading of any service, live or archived, epoch milliseconds."""

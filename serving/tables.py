@@ -71,6 +71,11 @@ class Tables:
         """What put each version of the baseline in force, newest first: all, or so many. The first is in force."""
         return list(self._log(feed).entries[:limit])
 
+    def expecting(self, feed: Feed) -> Feed:
+        """The feed with what the baseline in force knows of its special days."""
+        in_force = self._log(feed).in_force
+        return feed.with_found(in_force.special_days) if in_force else feed
+
     def services(self, feed: Feed) -> frozenset[str]:
         """Services that the baseline in force knows."""
         table = self._baseline(feed)
@@ -88,7 +93,8 @@ class Tables:
             if key in self._arrays:
                 self._arrays.move_to_end(key)
                 return self._arrays[key]
-        arrays = _read_arrays(table, feed, service, day_type)
+        dataset = self.lake.of_version(("baseline", feed.name), table, table.to_pyarrow_dataset)
+        arrays = _read_arrays(dataset, feed, service, day_type)
         with self._lock:
             self._arrays[key] = arrays
             while len(self._arrays) > CACHED_ARRAYS:
@@ -156,14 +162,21 @@ class Tables:
         return self.lake.open(f"baseline/{feed.table}")
 
 
-def _read_arrays(table: DeltaTable, feed: Feed, service: str, day_type: int) -> Arrays | None:
+def _read_arrays(dataset: ds.Dataset, feed: Feed, service: str, day_type: int) -> Arrays | None:
     here = (ds.field("ServiceName") == service) & (ds.field("DayType") == day_type)
-    dataset = table.to_pyarrow_dataset()
     known = [name for name in baseline_columns(feed) if name in dataset.schema.names]
-    rows = dataset.to_table(columns=known, filter=here).to_pylist()
-    if not rows or rows[0]["Growth"] is None:
+    rows = dataset.to_table(columns=known, filter=here)
+    if not len(rows) or not rows["Growth"][0].is_valid:
         return None
-    return arrays_of(feed, {name: np.array([] if cell is None else cell, float) for name, cell in rows[0].items()})
+    return arrays_of(feed, {name: _doubles(rows[name][0]) for name in known})
+
+
+def _doubles(cell: pa.Scalar) -> np.ndarray:
+    """A cell, or the elements of one that is a list: NaN where there is none. Nothing of a cell that is null."""
+    if not cell.is_valid:
+        return np.zeros(0)
+    elements = cell.values if isinstance(cell, pa.ListScalar) else pa.array([cell.as_py()])
+    return elements.cast(pa.float64()).to_numpy(zero_copy_only=False)
 
 
 def baseline_columns(feed: Feed) -> tuple[str, ...]:

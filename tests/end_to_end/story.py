@@ -40,6 +40,7 @@ NIGHTLY = f"nightly_baseline.{FEED.name}"
 SUPERVISION = f"supervise_streams.{FEED.name}"
 ROLLBACK = f"rollback_baseline.{FEED.name}"
 NIGHT = 1200  # seconds; generous, as nights are slow beside other work
+NEAR = dt.timedelta(minutes=10)  # no test of nights takes longer
 GARBAGE_EVERY = 7  # readings
 
 
@@ -146,10 +147,21 @@ class Story:
         """As after the first night: no correction stands, and what that night promoted is in force."""
         for date in sorted(self.corrected):
             self.correct(1, date)
+        self.pass_the_schedule()
         newest, note = next(iter(self.commits().items()))
         if self.first not in (newest, note.get("rolled_back_to")):
             self.roll_back(self.first, "a test begins")
         self.all_judged()
+
+    def pass_the_schedule(self) -> None:
+        """Wait for the night that the schedule makes, if it goes on or is near: else it comes into the middle of the test."""
+        due = dt.datetime.fromisoformat(self.api.call("GET", f"dags/{NIGHTLY}")["next_dagrun_run_after"])
+        if due - dt.datetime.now(dt.UTC) < NEAR:
+            until("the schedule makes its night", lambda: self._scheduled(run_after_gte=due.isoformat()), NEAR.seconds + 120)
+        until("the night of the schedule has ended", lambda: not self._scheduled(state=ACTIVE), NIGHT)
+
+    def _scheduled(self, **which) -> list[dict]:
+        return self.api.call("GET", f"dags/{NIGHTLY}/dagRuns", params={"run_type": "scheduled"} | which)["dag_runs"]
 
     # -- the readings
 

@@ -1,0 +1,60 @@
+"""Answers about one service from what the batch layer wrote, merged with what is live of it.
+
+Each is a function of an `Archive`, so that `long_reads` can have it computed in another process.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contracts.feeds import Feed
+from serving import series
+from serving.expectation import Expectation, expectation
+from serving.history import History
+from serving.lake import Lake, Version
+from serving.merged import Readings, judged, merged
+from serving.scored import Scored
+from serving.tables import Tables
+
+Versions = tuple[Version | None, int | None]
+
+
+class Archive(NamedTuple):
+    history: History
+    tables: Tables
+
+    @classmethod
+    def of(cls, lake: Lake) -> "Archive":
+        return cls(History(lake), Tables(lake))
+
+    def versions(self, feed: Feed) -> Versions:
+        """Of the history and of the baseline in force."""
+        return self.history.version(feed), self.tables.version(feed)
+
+
+def series_of(archive: Archive, feed: Feed, service: str, shown: series.Window, width: int, live: Scored) -> dict[str, Any]:
+    """As `series.series`. live: what memory holds of the window."""
+    archived = archive.history.readings(feed, service, shown.start, shown.until)
+    arrays = lambda day: archive.tables.arrays(feed, service, day)  # noqa: E731
+    expecting, version = archive.tables.expecting(feed), archive.tables.version(feed)
+    return series.series(expecting, service, shown, width, archived, live, arrays, version)
+
+
+def readings_of(
+    archive: Archive, feed: Feed, service: str, first: int, last: int, limit: int, live: Scored
+) -> tuple[Readings, bool]:
+    """The first readings of [first, last] (epoch milliseconds), at most `limit`, and whether there are more."""
+    archived = archive.history.readings(feed, service, series.instant(first), series.instant(last))
+    once = merged(archived, live).between(first, last)
+    page = Scored(*(column[:limit] for column in once))
+    beside = _beside(archive, feed, service, page.at)
+    return judged(page, feed.rule, beside, archive.tables.version(feed)), len(once.at) > limit
+
+
+def _beside(archive: Archive, feed: Feed, service: str, at: np.ndarray) -> Expectation:
+    """What the baseline in force expects of each of these instants, epoch milliseconds, ascending."""
+    intervals = at // (1000 * feed.interval_seconds)
+    first, length = (intervals[0].item(), (intervals[-1] - intervals[0]).item() + 1) if len(at) else (0, 0)
+    expecting = archive.tables.expecting(feed)
+    beside = expectation(expecting, lambda day: archive.tables.arrays(feed, service, day), first, length)
+    return Expectation(*(column[intervals - first] for column in beside))
