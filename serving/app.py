@@ -9,7 +9,19 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.sessions import SessionMiddleware
 
-from serving import baseline_routes, data_docs, fleet, health, html_pages, metrics, problems, readings_route, routes, series_route
+from serving import (
+    baseline_routes,
+    data_docs,
+    fleet,
+    health,
+    html_pages,
+    incident_routes,
+    metrics,
+    problems,
+    readings_route,
+    routes,
+    series_route,
+)
 from serving.access import routes as access_routes
 from serving.access.callers import COOKIE
 from serving.access.guard import Guard
@@ -25,7 +37,7 @@ from serving.settings import Settings
 from serving.state import State
 
 STATIC = Path(__file__).parent / "static"
-OF_FEEDS = (routes, series_route, readings_route, baseline_routes, data_docs)
+OF_FEEDS = (routes, incident_routes, series_route, readings_route, baseline_routes, data_docs)
 ROUTES = (health, fleet, *OF_FEEDS, query_routes, metrics, access_routes, acts, html_pages)
 LOGIN_SECONDS = 12 * 3600
 
