@@ -36,7 +36,11 @@ def state(client):
 @pytest.fixture
 def full(state, feed, other):
     """Two open incidents in two feeds, two closed ones, and an open group with two members."""
-    for each in (event("a", 1), event("b", 4, "closed", 5), replace(event("*", 3, kind="group"), id="*@3", members=["m@3", "n@3"])):
+    for each in (
+        event("a", 1),
+        event("b", 4, "closed", 5),
+        replace(event("*", 3, kind="group"), id="*@3", members=["m@3", "n@3"]),
+    ):
         state.incidents.put(feed.name, each)
     for each in (event("Mail", 3, group="*@3"), event("news", 3, "closed", 6, group="*@3")):
         state.incidents.put(feed.name, each)
