@@ -60,20 +60,21 @@ async function load() {
   came = [];
   now.busy = true;
   try {
-    const asked = parameters(now.filter);
-    asked.set("limit", String(Math.min(now.rows + 1, MOST)));
-    const paths = ["/api/feeds", `/api/incidents?state=open&limit=${MOST}`, `/api/incidents?${asked}`];
-    const [[feeds, open, found]] = await Promise.all([Promise.all(paths.map((each) => get(each, mine.signal))), now.health ?? loadHealth()]);
+    const [feeds] = await Promise.all([get("/api/feeds", mine.signal), now.health ?? loadHealth()]);
     if (mine.signal.aborted) return;
     now.feeds = new Map(feeds.map((/** @type {FeedInfo} */ each) => [each.name, each]));
+    if (!now.feeds.has(now.filter.feed)) now.filter.feed = ""; // it is declared no longer
+    const asked = parameters(now.filter);
+    asked.set("limit", String(Math.min(now.rows + 1, MOST)));
+    const [open, found] = await Promise.all([`state=open&limit=${MOST}`, asked].map((each) => get(`/api/incidents?${each}`, mine.signal)));
+    if (mine.signal.aborted) return;
     now.known = new Map([...open, ...found, ...came].map((each) => [keyOf(each), each]));
     now.whole = true;
     now.loadedAt = serverNow();
   } finally {
     if (loading === mine) now.busy = false;
   }
-  if (now.filter.feed && !now.feeds.has(now.filter.feed)) choose({ feed: "" }); // it is declared no longer
-  else draw();
+  draw();
 }
 
 /** @param {Partial<IncidentFilter>} change */

@@ -9,7 +9,7 @@ import { wallClock } from "./wall_clock.js";
 /** @typedef {{ lane: HTMLElement, track: HTMLElement }} Lane */
 
 const MOST_LANES = 12;
-const MOST_TICKS = 6;
+const MOST_TICKS = 7;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const STEPS = [HOUR / 60, HOUR / 6, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY];
@@ -162,5 +162,5 @@ export class Lanes {
 /** @type {(name: string, feed: string) => Lane} */
 function laneCalled(name, feed) {
   const track = make("div", { class: "track" });
-  return { lane: make("li", {}, make("p", { class: "name" }, make("span", { text: name }), " ", make("span", { class: "quiet", text: feed })), track), track };
+  return { lane: make("li", {}, make("p", { class: "of" }, make("span", { text: name }), " ", make("span", { class: "quiet", text: feed })), track), track };
 }
