@@ -150,9 +150,10 @@ export class Lanes {
     for (let time = Math.ceil(known.local(from) / step) * step; time < known.local(to); time += step) {
       const at = known.instant(time);
       if (at === null || at < from) continue;
-      const midnight = time % DAY === 0;
-      const tick = make("span", { class: "tick", text: midnight ? clockOf(zone).day(at) : clockOf(zone).time(at).slice(0, 5) });
-      tick.style.left = percent((at - from) / (to - from));
+      const position = (at - from) / (to - from);
+      const text = time % DAY === 0 ? clockOf(zone).day(at) : clockOf(zone).time(at).slice(0, 5);
+      const tick = make("span", { class: position > 0.75 ? "tick late" : "tick", text: position > 0.92 ? "" : text }); // it would be cut off
+      tick.style.left = percent(position);
       ticks.push(tick);
     }
     byId("axis").replaceChildren(...ticks);

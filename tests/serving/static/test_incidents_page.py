@@ -89,7 +89,7 @@ def asked(page: Page) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
-@pytest.mark.parametrize("width", [1300, 360])
+@pytest.mark.parametrize("width", [1300, pytest.param(360, marks=pytest.mark.full)])
 def test_open_ones_come_first_each_in_words_with_what_it_came_to(page, site, several, width):
     start, ended = several
     page.set_viewport_size({"width": width, "height": 900})
@@ -147,6 +147,7 @@ def test_the_url_holds_what_is_chosen(page, site, several):
     expect(page.locator("#window")).to_have_value("10080")
 
 
+@pytest.mark.full
 def test_any_dates_can_be_chosen(page, site, several):
     page.goto(f"{site.url}?feed={site.feed.name}")
     expect(rows(page)).to_have_count(4)
@@ -198,6 +199,7 @@ def test_bars_are_where_the_incidents_are_and_lead_to_the_chart(page, site, seve
     assert last - first == 2 * ((ended.end or 0) - ended.start), "half as long before it and after it"
 
 
+@pytest.mark.full
 def test_a_group_unfolds_to_its_members(page, site, several):
     page.goto(f"{site.url}?kind=group")
     row = rows(page).nth(0)
@@ -208,6 +210,7 @@ def test_a_group_unfolds_to_its_members(page, site, several):
     expect(page.locator("#chart-title")).to_have_text("n")
 
 
+@pytest.mark.full
 def test_only_so_many_lanes_are_drawn_and_more_rows_come_when_asked_for(page, site):
     for number in range(110):
         site.put(f"service-{number:03}", 1 + number / 10, number / 10)
@@ -246,6 +249,7 @@ def test_events_alone_bring_news(page, site):
     expect(page.locator("#headline")).to_have_text("1 open incident in 1 feed")
 
 
+@pytest.mark.full
 def test_the_page_says_when_it_is_not_up_to_date(page, site, several):
     page.route("**/api/incidents?**", lambda route: route.abort())
     page.goto(site.url)
@@ -261,7 +265,7 @@ def test_the_page_says_when_it_is_not_up_to_date(page, site, several):
     expect(rows(page)).to_have_count(5)
 
 
-@pytest.mark.parametrize("width", [1300, 360])
+@pytest.mark.parametrize("width", [1300, pytest.param(360, marks=pytest.mark.full)])
 def test_names_are_only_ever_text(page, site, width):
     page.set_viewport_size({"width": width, "height": 900})
     texts = [NASTY, *hostile.TEXTS.values()]
