@@ -15,6 +15,7 @@ from serving import (
     fleet,
     health,
     html_pages,
+    incident_routes,
     long_reads,
     metrics,
     problems,
@@ -37,7 +38,7 @@ from serving.settings import Settings
 from serving.state import State
 
 STATIC = Path(__file__).parent / "static"
-OF_FEEDS = (routes, series_route, readings_route, baseline_routes, data_docs)
+OF_FEEDS = (routes, incident_routes, series_route, readings_route, baseline_routes, data_docs)
 ROUTES = (health, fleet, *OF_FEEDS, query_routes, metrics, access_routes, acts, html_pages)
 LOGIN_SECONDS = 12 * 3600
 

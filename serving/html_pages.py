@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 # Those that the header links to.
-PAGES = {"/": "All services", "/queries": "Queries"}
+PAGES = {"/": "All services", "/incidents": "Incidents", "/queries": "Queries"}
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 _html = jinja2.Environment(
@@ -23,6 +23,11 @@ _html = jinja2.Environment(
 def services(feed: str | None = None) -> str:
     """All services at a glance; with a feed, its services one by one."""
     return _page("fleet.html", "/") if feed is None else _page("service.html")
+
+
+@router.get("/incidents")
+def incidents() -> str:
+    return _page("incidents.html", "/incidents")
 
 
 @router.get("/queries")

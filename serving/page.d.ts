@@ -313,6 +313,16 @@ export interface FleetFilter {
   feed: string;
 }
 
+/** What the page of incidents is to show: of an empty text, everything; without a span, the minutes that end now. */
+export interface IncidentFilter {
+  feed: string;
+  search: string;
+  state: string;
+  kind: string;
+  minutes: number;
+  span: Span | null;
+}
+
 /** One line of the list: of a service, or of a group with its members, of which `row` is the first. */
 export interface FleetLine {
   key: string;

@@ -26,15 +26,20 @@ def between(
     only_open: bool = False,
     group: str | None = None,
 ) -> list[Incident]:
-    """Those that last between the instants, chosen and ordered as by `Incidents.of`. Of an incident that both know, the record
-    counts by which more is known; of two that know as much, that of the table, which late readings have corrected."""
+    """Those that last between the instants, chosen and ordered as by `Incidents.of`."""
+    return chosen(lasting(lake, live, feed, start, end), service, only_open, group)
+
+
+def lasting(lake: Lake, live: Incidents, feed: Feed, start: dt.datetime, end: dt.datetime) -> list[Incident]:
+    """All that last between the instants, in no order. Of an incident that both know, the record counts by which more is known;
+    of two that know as much, that of the table, which late readings have corrected."""
     first, last = (round(each.timestamp() * 1000) for each in (start, end))
     newest_live = live.all(feed.name)
     newest = {each.id: each for each in _past_if_readable(lake, feed, first, last, [each.id for each in newest_live])}
     for each in newest_live:
         if each.id not in newest or each.at > newest[each.id].at:
             newest[each.id] = each
-    return chosen((each for each in newest.values() if _lasts(each, first, last)), service, only_open, group)
+    return [each for each in newest.values() if _lasts(each, first, last)]
 
 
 def _lasts(incident: Incident, first: int, last: int) -> bool:

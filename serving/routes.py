@@ -11,8 +11,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from contracts.exclusions import Statement
 from contracts.feeds import Feed
-from serving import dead_letters, health_models, models, past_incidents, rows, series, streams
-from serving.asked_window import AskedWindowIfAny, window_of
+from serving import dead_letters, health_models, models, rows, series, streams
 from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, declared, known_service
 from serving.events import Event
 from serving.incidents import Incident
@@ -91,38 +90,6 @@ def anomalies(
     newest = state.memory.anomalies(feed.name, place.needed(limit, state.settings.anomalies_per_feed), service)
     page = place.cut(newest, limit, lambda each: (-each.at, each.service))
     return rows.answer(wanted, models.AnomalyInfo, [_anomaly_info(feed, each) for each in page.rows], page.link)
-
-
-@router.get(
-    "/api/feeds/{feed}/incidents",
-    tags=["feeds"],
-    summary="Latest incidents, newest first",
-    response_model=list[models.IncidentInfo],
-    responses=PAGED | REFUSED,
-)
-def incidents(
-    feed: DeclaredFeed,
-    state: CurrentState,
-    wanted: Format,
-    place: AskedPlace,
-    asked: AskedWindowIfAny,
-    limit: Limit = 100,
-    service: Annotated[str | None, Query(description="Of this service only.")] = None,
-    only_open: Annotated[bool, Query(alias="open", description="Only those that are not closed.")] = False,
-    group: Annotated[str | None, Query(description="Members of the group with this id only.")] = None,
-) -> Response:
-    """Members of groups are left out unless `service` or `group` asks for them. With a window: those that last in it, however
-    long ago. Without one: the newest that serving keeps."""
-    said = state.tables.statements(feed)
-    if asked is None:
-        known = state.incidents.of(feed.name, service, only_open, group)
-    else:
-        shown = window_of(state, feed, asked)
-        known = past_incidents.between(
-            state.tables.lake, state.incidents, feed, shown.start, shown.until, service, only_open, group
-        )
-    page = place.cut(known, limit, lambda each: (-each.start, each.service, each.id))
-    return rows.answer(wanted, models.IncidentInfo, [incident_info(feed, each, said) for each in page.rows], page.link)
 
 
 @router.get(

@@ -13,7 +13,7 @@ import datetime as dt
 import os
 import time
 from collections.abc import Generator
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -116,6 +116,23 @@ class Client:
         groups are left out unless `service` or `group` asks for them."""
         query = {"service": service, "open": "true" if only_open else None, "group": group} | _span(start, end)
         return self._rows(IncidentInfo, f"{_feed(feed)}/incidents", limit, page=500, **query)
+
+    def all_incidents(
+        self,
+        feed: str | None = None,
+        service: str | None = None,
+        search: str | None = None,
+        state: Literal["open", "closed"] | None = None,
+        kind: Literal["deviation", "silence", "group"] | None = None,
+        limit: int | None = None,
+        start: dt.datetime | None = None,
+        end: dt.datetime | None = None,
+    ) -> Rows[IncidentInfo]:
+        """The incidents of all feeds, open ones first, then the newest first: those that last between start and end, at most 45
+        days; without them the latest. Members of groups are left out unless `service` or `search`, a part of the name, asks for
+        services."""
+        query = {"feed": feed, "service": service, "search": search, "state": state, "kind": kind} | _span(start, end)
+        return self._rows(IncidentInfo, "/api/incidents", limit, page=500, **query)
 
     def dead_letters(self, feed: str, limit: int = 100) -> Rows[DeadLetterInfo]:
         """The newest records that could not be read, at most 100, with the reasons."""

@@ -5,11 +5,11 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from serving.access.callers import HOW, caller_of, is_local
+from serving.html_pages import PAGES
 from serving.problems import ProblemError, answer
 
 OPEN = ("/login", "/api/login", "/api/me")  # what one needs to log in
 PROBED = "/health"  # without a login it says that serving answers, and no more
-PAGES = {"/": "", "/queries": "queries"}  # what the page of the login calls them
 
 
 class Guard:
@@ -32,7 +32,7 @@ class Guard:
         if path == PROBED:
             return Response(status_code=204)
         if path in PAGES:
-            back = [f"page={PAGES[path]}"] if PAGES[path] else []
+            back = [f"page={path[1:]}"] if path != "/" else []  # as the page of the login wants it
             query = "&".join(back + ([request.url.query] if request.url.query else []))
             return RedirectResponse(f"/login?{query}" if query else "/login", 303)
         detail = f"{path} is open without a login on this machine only."

@@ -47,6 +47,17 @@ export function nothing(message, command) {
   return paragraph;
 }
 
+/**
+ * Makes these the children of an element, in this order. One that stays in its place keeps the focus.
+ * @param {HTMLElement} parent
+ * @param {HTMLElement[]} wanted
+ */
+export function arrange(parent, wanted) {
+  const stay = new Set(/** @type {Element[]} */ (wanted));
+  for (const each of [...parent.children]) if (!stay.has(each)) each.remove();
+  wanted.forEach((each, place) => parent.children[place] !== each && parent.insertBefore(each, parent.children[place] ?? null));
+}
+
 const number = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
 /** @type {(value: number | null | undefined) => string} */
@@ -76,6 +87,15 @@ export function clock(timeZone) {
   /** @type {(format: Intl.DateTimeFormat) => (at: string | number) => string} */
   const written = (format) => (at) => format.format(new Date(at));
   return { time: written(time), full: written(full), dated: written(year), day: written(day) };
+}
+
+const clocks = /** @type {Map<string, ReturnType<typeof clock>>} */ (new Map()); // making one costs more than using it
+
+/** The same clock for each call. @param {string} timeZone */
+export function clockOf(timeZone) {
+  const known = clocks.get(timeZone) ?? clock(timeZone);
+  clocks.set(timeZone, known);
+  return known;
 }
 
 /** @param {number} seconds */

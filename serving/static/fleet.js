@@ -1,11 +1,11 @@
 // The page of all services: what is searched for (kept in the URL), loading it, and following it live.
 
-import { age, byId, clock, count, empty } from "./dom.js";
+import { age, byId, count, empty } from "./dom.js";
 import { lines, passing, STATUSES, wrong } from "./fleet_lines.js";
 import { FleetList } from "./fleet_list.js";
 import { FleetState } from "./fleet_state.js";
 import { soon } from "./frames.js";
-import { readingsAsOf, verdict } from "./freshness.js";
+import { asOf, showState, verdict } from "./freshness.js";
 import { failing, get, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
 import { serverNow, takeTime } from "./server_time.js";
@@ -130,6 +130,8 @@ function drawHeadline() {
   const text = !all.length ? "No services yet" : amiss ? `${count(amiss)} of ${services} need${amiss === 1 ? "s" : ""} attention` : `Nothing is wrong: ${services}`;
   if (!Number.isNaN(now.loadedAt) && byId("headline").textContent !== text) byId("headline").textContent = text;
   byId("overview").className = amiss ? "amiss" : "well";
+  byId("to-incidents").hidden = !all.some((each) => each.status === "incident");
+  byId("to-incidents").setAttribute("href", `/incidents?${new URLSearchParams({ ...(now.filter.feed && { feed: now.filter.feed }), state: "open" })}`);
   document.title = `${amiss ? `(${amiss}) ` : ""}All services · Sundial`;
 }
 
@@ -167,16 +169,10 @@ function showFreshness() {
   const failures = [...failing.values()];
   const [said, its] = verdict(stream, now.health, failures);
   const come = [...state.feeds.values()].some((each) => serverNow() - Date.parse(each.newest_at ?? "") <= 1000 * each.interval_seconds * (1 + MISSING));
-  const [kind, text] = said === "live" && !come ? ["stale", "No readings come"] : [said, its];
-  byId("connection").className = `pill ${kind}`;
-  if (byId("connection").textContent !== text) byId("connection").textContent = text;
-  const problem = [...new Set(failures.map(({ message }) => message)), ...(now.health?.remedies ?? [])].join(" ");
-  byId("problem").hidden = !problem;
-  if (byId("problem").textContent !== problem) byId("problem").textContent = problem;
-  const fresh = said === "live" || said === "waiting" || Number.isNaN(now.loadedAt);
-  const at = fresh ? null : readingsAsOf(stream, now.health, now.loadedAt);
-  byId("as-of").hidden = at === null;
-  byId("as-of").textContent = at === null ? "" : Number.isNaN(at) ? "No new reading was read yet." : `As of ${clock("UTC").full(at)} UTC.`;
+  showState(said === "live" && !come ? ["stale", "No readings come"] : [said, its], now.health, failures);
+  const at = asOf(stream, now.health, said, now.loadedAt);
+  byId("as-of").hidden = !at;
+  byId("as-of").textContent = at;
 }
 
 /** @param {KeyboardEvent} event */

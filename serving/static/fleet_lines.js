@@ -1,6 +1,6 @@
 // The lines of the list: the services that the filter lets pass, each in words; a group is one line that unfolds to its members.
 
-import { age, clock, count, offBy } from "./dom.js";
+import { age, clockOf, count, offBy } from "./dom.js";
 import { keyOf } from "./fleet_state.js";
 import { inWords } from "./incidents.js";
 import { serverNow } from "./server_time.js";
@@ -127,13 +127,4 @@ const attended = ({ acknowledgement }) => (acknowledgement ? "; acknowledged" : 
  */
 function since(at, feed) {
   return { at, since: at === null ? "" : `since ${clockOf(feed.timezone).full(at)} ${feed.timezone}` };
-}
-
-const clocks = /** @type {Map<string, ReturnType<typeof clock>>} */ (new Map()); // making one costs more than using it
-
-/** @param {string} timezone */
-function clockOf(timezone) {
-  const known = clocks.get(timezone) ?? clock(timezone);
-  clocks.set(timezone, known);
-  return known;
 }

@@ -1,6 +1,6 @@
 // Whether what the page shows is live, and if not, as of when it is.
 
-import { clock } from "./dom.js";
+import { byId, clock } from "./dom.js";
 import { Unanswered } from "./loads.js";
 import { serverNow } from "./server_time.js";
 
@@ -26,6 +26,33 @@ export function verdict(stream, health, failures) {
   if (health.kafka.as_of === null) return ["stale", "Reading what came before"];
   if (late(Date.parse(health.kafka.as_of))) return ["stale", "Kafka is not read"];
   return ["live", "Live"];
+}
+
+/**
+ * Shows the pill, and beside it what fails and what serving says to do.
+ * @param {string[]} said class and text of the pill
+ * @param {Health | null} health
+ * @param {Error[]} failures
+ */
+export function showState([kind, text], health, failures) {
+  byId("connection").className = `pill ${kind}`;
+  if (byId("connection").textContent !== text) byId("connection").textContent = text;
+  const problem = [...new Set(failures.map(({ message }) => message)), ...(health?.remedies ?? [])].join(" ");
+  byId("problem").hidden = !problem;
+  if (byId("problem").textContent !== problem) byId("problem").textContent = problem;
+}
+
+/**
+ * As of when the readings of all feeds are, as text; empty: they are fresh, or nothing was loaded yet.
+ * @param {Stream} stream
+ * @param {Health | null} health
+ * @param {string} state class of the pill
+ * @param {number} loadedAt
+ */
+export function asOf(stream, health, state, loadedAt) {
+  if (state === "live" || state === "waiting" || Number.isNaN(loadedAt)) return "";
+  const at = readingsAsOf(stream, health, loadedAt);
+  return Number.isNaN(at) ? "No new reading was read yet." : `As of ${clock("UTC").full(at)} UTC.`;
 }
 
 /** @type {(at: number) => boolean} */

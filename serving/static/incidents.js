@@ -49,20 +49,32 @@ export function withIncident(list, incident) {
 function incidentRow(each, zone, selected, look, choose, judge) {
   const group = each.kind === "group";
   const who = group ? make("strong", { text: `${each.services} services` }) : link(each.service);
-  const open = each.end === null;
   const row = make(
     "li",
     { class: [each.service === selected && "selected", !group && "place"].filter(Boolean).join(" ") },
-    make("div", { class: "line" }, who, make("time", { datetime: each.start, text: zone.dated(each.start) }), make("span", { class: `pill ${open ? "dead" : "stopped"}`, text: open ? "open" : "closed" })),
+    make("div", { class: "line" }, who, make("time", { datetime: each.start, text: zone.dated(each.start) }), pill(each)),
     make("p", { class: "how", text: inWords(each) }),
     make("p", { class: "quiet", text: each.cause }),
   );
-  if (each.acknowledgement) row.append(make("p", { class: "verdict", text: acknowledged(each.acknowledgement, zone) }));
-  if (each.verdict) row.append(make("p", { class: "verdict", text: said(each.verdict, zone) }));
-  if (judge) row.append(judging(each, judge));
+  row.append(...remarks(each, zone, judge));
   if (group) row.append(members(each, zone, choose));
   else row.addEventListener("click", () => look(each));
   return row;
+}
+
+/** Whether it is open. @type {(each: IncidentInfo) => HTMLElement} */
+export const pill = ({ end }) => make("span", { class: `pill ${end === null ? "dead" : "stopped"}`, text: end === null ? "open" : "closed" });
+
+/**
+ * What people said of it, and the button to say more.
+ * @param {IncidentInfo} each
+ * @param {ReturnType<typeof clock>} zone
+ * @param {Judge} judge
+ */
+export function remarks(each, zone, judge) {
+  const words = [each.acknowledgement && acknowledged(each.acknowledgement, zone), each.verdict && said(each.verdict, zone)];
+  const found = words.flatMap((text) => (text ? [make("p", { class: "verdict", text })] : []));
+  return judge ? [...found, judging(each, judge)] : found;
 }
 
 /** @type {(each: IncidentInfo, judge: (incident: IncidentInfo) => void) => HTMLElement} */
@@ -95,7 +107,7 @@ const said = ({ kind, by, at, reason }, zone) => `${kind === "false" ? "False al
  * @param {ReturnType<typeof clock>} zone
  * @param {Choose} choose
  */
-function members(group, zone, choose) {
+export function members(group, zone, choose) {
   const rows = group.members.map((id) => {
     const at = id.lastIndexOf("@");
     const [service, start] = [id.slice(0, at), id.slice(at + 1)];

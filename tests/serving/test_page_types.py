@@ -12,7 +12,7 @@ from serving.query_tables import models as query_models
 
 TYPES = (Path(models.__file__).parent / "page.d.ts").read_text()
 NOT_SHOWN = {"Problem", "Bucket", "BaselineRow", "BaselineChange"}  # the page reads the text of a problem, and not the others
-ONLY_THE_PAGES = {"Plot", "Shown", "Span", "SparkPoint", "FleetRow", "FleetFilter", "FleetLine"}
+ONLY_THE_PAGES = {"Plot", "Shown", "Span", "SparkPoint", "FleetRow", "FleetFilter", "FleetLine", "IncidentFilter"}
 
 
 def interfaces() -> dict[str, dict[str, str]]:

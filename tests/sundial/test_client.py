@@ -83,6 +83,9 @@ def test_each_method_answers_what_is_there(state, sundial, feed, lake):  # noqa:
     assert [each.value for each in sundial.anomalies(feed.name, NAME)] == [92, 91, 90]
     (opened,) = sundial.incidents(feed.name, only_open=True)
     assert (opened.service, opened.start_local.isoformat()) == (NAME, "2026-07-01T08:00:00-04:00")
+    assert [each.state for each in sundial.all_incidents()] == ["opened", "closed", "closed"]
+    assert list(sundial.all_incidents(feed.name, search="ü?", state="open", kind="deviation")) == [opened]
+    assert list(sundial.all_incidents(service=NAME, start=NOON, end=NOON + STEP)) == [opened]
     assert [each.version for each in sundial.baseline_versions(feed.name)] == [1, 0]
     assert sundial.baseline(feed.name).in_force == sundial.baseline_versions(feed.name)[0]
     past = sundial.baseline_of(feed.name, NAME, version=0, day_type=2, limit=1)[0]

@@ -102,6 +102,8 @@ def test_a_page_leads_to_the_login_and_keeps_what_was_asked_for(at):
     assert (there.status_code, there.headers["location"]) == (303, "/login?feed=calls&service=a%20b")
     there = at(ELSEWHERE).get("/queries?query=places", follow_redirects=False)
     assert (there.status_code, there.headers["location"]) == (303, "/login?page=queries&query=places")
+    there = at(ELSEWHERE).get("/incidents", follow_redirects=False)
+    assert (there.status_code, there.headers["location"]) == (303, "/login?page=incidents")
 
 
 def test_a_token_lets_in(at, tokens):

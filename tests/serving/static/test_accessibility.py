@@ -54,6 +54,21 @@ def test_the_page_of_all_services(page, past, feed, scheme, width):
 
 
 @LOOKS
+def test_the_page_of_all_incidents(page, past, scheme, width):
+    looked_at(page, scheme, width)
+    well(page, past.state)
+    past.incident("a", NOON, None)
+    past.incident("b", NOON, NOON + 20 * MINUTE, level_shift=True)
+    page.goto(past.url.replace("/?", "/incidents?") + "&" + HOUR)
+    expect(page.locator("#incidents > li")).to_have_count(2)
+    page.locator(".bar").last.focus()
+    expect(page.locator("#pointed > li")).to_have_count(1)
+    expect(page.locator("header .login")).to_be_visible()
+    assert serious(page) == []
+    page.unroute_all(behavior="ignoreErrors")
+
+
+@LOOKS
 def test_the_page_to_log_in(page, past, scheme, width):
     looked_at(page, scheme, width)
     page.goto(past.url.replace("/?", "/login?"))

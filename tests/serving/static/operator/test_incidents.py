@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from tests.serving.conftest import NASTY
 from tests.serving.static.operator.airflow import AT
-from tests.serving.static.operator.dialogs import log_in
+from tests.serving.static.operator.dialogs import log_in, reason
 from tests.serving.static.test_accessibility import serious
 
 
@@ -63,6 +63,31 @@ def test_readings_are_excluded_by_their_span(page, site, feed, airflow):
     expect(page.locator("#incidents .verdict")).to_contain_text("Left out of the normal, says olga, by admin", timeout=20_000)
     [(_, conf)] = airflow.came
     assert (conf["service"], conf["from"], conf["to"]) == ("a", "2026-07-01T12:00:00Z", "2026-07-01T12:10:00Z")
+
+
+def test_an_operator_looks_after_an_incident_on_the_page_of_all(page, site, feed, airflow):
+    url, operator, _ = site
+    page.goto(url.replace("/?", "/incidents?").replace("&service=a", "&state=open&kind=deviation"))
+    row = page.locator("#incidents > li")
+    expect(row).to_have_count(1)
+    expect(page.get_by_role("button", name="Judge")).to_have_count(0)
+    log_in(page, operator)
+    expect(page.locator("header .login")).to_contain_text("olga (operator)")
+    assert "state=open" in page.url
+    row.get_by_role("button", name="Judge").click()
+    assert serious(page) == []
+    reason(page, "on it", "Keep it")
+    expect(row.locator(".verdict")).to_contain_text("Acknowledged, says olga, by admin")
+    assert airflow.came[0][1]["verdict"] == "acknowledge"
+    row.get_by_role("button", name="Judge").click()
+    page.get_by_label("A false alarm").check()
+    reason(page, NASTY, "Keep it")
+    expect(page.locator("#headline")).to_have_text("No incident is open")
+    row.get_by_role("button", name="Take back").click()
+    reason(page, "it was one", "Keep it")
+    expect(page.locator("#headline")).to_have_text("1 open incident in 1 feed")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.title() != "owned"
 
 
 @pytest.mark.full

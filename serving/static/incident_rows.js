@@ -1,0 +1,124 @@
+// The rows of the page of incidents: each incident in words, with its times, what it came to, and what people said of it.
+
+import { arrange, clockOf, count, make, offBy } from "./dom.js";
+import { inWords, members, pill, remarks } from "./incidents.js";
+import { around, sight, usual } from "./ranges.js";
+import { serverNow } from "./server_time.js";
+
+/** @import { FeedInfo, IncidentInfo, Span } from "../page.d.ts" */
+/** @import { Judge } from "./incidents.js" */
+/** @typedef {(feed: FeedInfo) => Judge} JudgeOf */
+
+/** @type {(incident: IncidentInfo) => string} */
+export const keyOf = ({ feed, id }) => `${feed} ${id}`; // a feed's name has no blank
+
+/** Whether a person called it a false alarm. @type {(incident: IncidentInfo) => boolean} */
+export const denied = ({ verdict }) => verdict?.kind === "false";
+
+/** @type {(incident: IncidentInfo) => string} */
+export const whose = ({ kind, service, services }) => (kind === "group" ? `${count(services)} services` : service);
+
+/**
+ * The address of the chart that has the incident in sight; of a group, the chart of its first member.
+ * @param {IncidentInfo} incident
+ * @param {FeedInfo} feed
+ */
+export function chartOf(incident, feed) {
+  const [first] = incident.members;
+  const service = incident.kind === "group" && first ? first.slice(0, first.lastIndexOf("@")) : incident.service;
+  const { span, minutes } = sight(incident, feed, serverNow());
+  return address(feed, service, span, minutes);
+}
+
+/** @type {(feed: FeedInfo, service: string, span: Span | null, minutes?: number) => string} */
+const address = (feed, service, span, minutes) => `/?${new URLSearchParams({ feed: feed.name, service, ...(minutes !== undefined && { minutes: String(minutes) }), ...span })}`;
+
+/** The rows of a list. One that stays the same keeps its element, and with it the focus. */
+export class IncidentRows {
+  /**
+   * @param {HTMLElement} element
+   * @param {JudgeOf} judgeOf
+   */
+  constructor(element, judgeOf) {
+    this.element = element;
+    this.judgeOf = judgeOf;
+    this.rows = /** @type {Map<string, { row: HTMLElement, made: string }>} */ (new Map());
+  }
+
+  /**
+   * @param {IncidentInfo[]} incidents
+   * @param {Map<string, FeedInfo>} feeds
+   */
+  show(incidents, feeds) {
+    const before = this.rows;
+    this.rows = new Map();
+    for (const each of incidents) {
+      const feed = /** @type {FeedInfo} */ (feeds.get(each.feed));
+      const judge = this.judgeOf(feed);
+      const made = JSON.stringify([each, judge !== null, feed.timezone]);
+      const row = before.get(keyOf(each))?.row ?? make("li");
+      if (before.get(keyOf(each))?.made !== made) refill(row, content(each, feed, judge));
+      else say(row, each);
+      this.rows.set(keyOf(each), { row, made });
+    }
+    arrange(this.element, [...this.rows.values()].map(({ row }) => row));
+  }
+
+  /** @param {string | null} key of the row that stands out */
+  mark(key) {
+    for (const [each, { row }] of this.rows) row.classList.toggle("selected", each === key);
+  }
+}
+
+/** The words that change with time. @type {(row: HTMLElement, incident: IncidentInfo) => void} */
+function say(row, incident) {
+  const how = /** @type {HTMLElement} */ (row.querySelector(".how"));
+  if (how.textContent !== inWords(incident)) how.textContent = inWords(incident);
+}
+
+/**
+ * Fills a row anew. What had the focus in it has it again.
+ * @param {HTMLElement} row
+ * @param {HTMLElement[]} parts
+ */
+function refill(row, parts) {
+  const focusable = () => /** @type {HTMLElement[]} */ ([...row.querySelectorAll("a, button, summary")]);
+  const had = document.activeElement;
+  const place = row.contains(had) ? focusable().findIndex((each) => each === had) : -1;
+  row.replaceChildren(...parts);
+  if (place >= 0) (focusable()[place] ?? focusable().at(-1))?.focus();
+}
+
+/**
+ * @param {IncidentInfo} each
+ * @param {FeedInfo} feed
+ * @param {Judge} judge
+ */
+function content(each, feed, judge) {
+  const zone = clockOf(feed.timezone);
+  const group = each.kind === "group";
+  const who = group ? make("strong", { text: whose(each) }) : make("a", { href: chartOf(each, feed), text: whose(each) });
+  if (!group) who.addEventListener("click", () => who.setAttribute("href", chartOf(each, feed))); // of an open one, until now
+  const what = make("div", { class: "what" }, make("p", { class: "how", text: inWords(each) }), make("p", { class: "quiet", text: each.cause }));
+  const impact = impactInWords(each);
+  if (impact) what.append(make("p", { class: "quiet impact", text: impact }));
+  what.append(...remarks(each, zone, judge));
+  if (group) what.append(members(each, zone, ({ service, start }) => location.assign(address(feed, service, around(start, usual(feed))))));
+  const times = [make("time", { datetime: each.start, text: zone.dated(each.start) })];
+  if (each.end !== null) times.push(make("time", { class: "until", datetime: each.end, text: `to ${zone.dated(each.end)}` }));
+  return [
+    make("p", { class: "state" }, pill(each)),
+    make("div", { class: "who" }, who, make("span", { class: "quiet", text: feed.name })),
+    what,
+    make("p", { class: "when" }, ...times, make("span", { class: "quiet", text: feed.timezone })),
+  ];
+}
+
+/** What it came to; empty where the incident has no sums. @param {IncidentInfo} incident */
+function impactInWords({ actual, expected, area, readings }) {
+  if (actual === null || expected === null) return "";
+  const several = `${count(readings)} unusual reading${readings === 1 ? "" : "s"}`;
+  const off = expected > 0 ? ` (${offBy((100 * actual) / expected)})` : "";
+  const apart = area === null ? "" : `, ${count(area)} apart`;
+  return `${several}: ${count(actual)} in all, ${count(expected)} expected${off}${apart}`;
+}

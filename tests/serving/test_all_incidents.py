@@ -1,0 +1,132 @@
+"""The incidents of all feeds in one list: open ones first, chosen, page by page, in any format."""
+
+import datetime as dt
+from dataclasses import replace
+
+import pytest
+from fastapi.testclient import TestClient
+
+from serving.app import create_app
+from tests.serving import world
+from tests.serving.conftest import declare, problem
+from tests.serving.test_incidents import of
+from tests.serving.test_past_incidents import DAY, event, night
+
+PATH = "/api/incidents"
+
+
+@pytest.fixture
+def other(feed, declared):
+    """A second feed, in another time zone."""
+    other = feed.model_copy(update={"name": f"{feed.name}-b", "timezone": "Asia/Tokyo"})
+    declare(declared, other)
+    return other
+
+
+@pytest.fixture
+def client(other, offline):
+    return TestClient(create_app(offline), base_url="http://127.0.0.1")
+
+
+@pytest.fixture
+def state(client):
+    return client.app.state.sundial
+
+
+@pytest.fixture
+def full(state, feed, other):
+    """Two open incidents in two feeds, two closed ones, and an open group with two members."""
+    for each in (
+        event("a", 1),
+        event("b", 4, "closed", 5),
+        replace(event("*", 3, kind="group"), id="*@3", members=["m@3", "n@3"]),
+    ):
+        state.incidents.put(feed.name, each)
+    for each in (event("Mail", 3, group="*@3"), event("news", 3, "closed", 6, group="*@3")):
+        state.incidents.put(feed.name, each)
+    for each in (event("a", 2, kind="silence"), event("mailbox", 6, "closed", 7)):
+        state.incidents.put(other.name, each)
+
+
+def found(client, **query) -> list[tuple[str, str]]:
+    """Which feed (first or second) and service each row has."""
+    answer = client.get(PATH, params=query)
+    assert answer.status_code == 200, answer.text
+    return [("second" if each["feed"].endswith("-b") else "first", each["service"]) for each in answer.json()]
+
+
+def test_open_ones_come_first_then_the_newest_and_members_of_groups_not_at_all(client, full, other):
+    expected = [("first", "*"), ("second", "a"), ("first", "a"), ("second", "mailbox"), ("first", "b")]
+    assert found(client) == expected
+    second = client.get(PATH).json()[1]
+    assert (second["feed"], second["kind"], second["end"]) == (other.name, "silence", None)
+    assert second["start_local"] == "2026-07-01T11:00:00+09:00"
+
+
+def test_each_choice_narrows_the_list(client, full, feed, other):
+    assert found(client, feed=other.name) == [("second", "a"), ("second", "mailbox")]
+    assert found(client, state="open") == [("first", "*"), ("second", "a"), ("first", "a")]
+    assert found(client, state="closed") == [("second", "mailbox"), ("first", "b")]
+    assert found(client, kind="silence") == [("second", "a")]
+    assert found(client, kind="group") == [("first", "*")]
+    assert found(client, service="a") == [("second", "a"), ("first", "a")]
+    assert found(client, service="a", kind="deviation", feed=feed.name) == [("first", "a")]
+
+
+def test_a_search_finds_parts_of_names_members_of_groups_too(client, full):
+    assert found(client, search="MAIL") == [("first", "Mail"), ("second", "mailbox")]
+    assert found(client, search="news", state="open") == []
+    assert found(client, service="news") == [("first", "news")]
+    assert found(client, search="*") == [], "a group is no service"
+    assert len(found(client, search="")) == 5
+
+
+def test_a_window_has_those_that_last_in_it_from_the_tables_too(client, full, lake, feed, state):
+    night(lake, feed, event("old", 0, "closed", 1), event("a", 1, "closed", 2, at=9))
+    first, second = (DAY + dt.timedelta(hours=each) for each in (0, 3.5))
+    window = {"from": first.isoformat(), "to": second.isoformat()}
+    assert found(client, **window) == [("first", "*"), ("second", "a"), ("first", "a"), ("first", "old")]
+    closed = next(each for each in client.get(PATH, params=window).json() if each["service"] == "a" and each["feed"] == feed.name)
+    assert closed["state"] == "closed", "the table knows more of it"
+    now = round(state.now().timestamp() * 1000)
+    for name, age in (("recent", 50), ("earlier", 70)):
+        start = now - age * 60_000
+        state.incidents.put(feed.name, replace(of(name, start - 60_000, "closed"), end=start))
+    lasting = [name for _, name in found(client, minutes=60, state="closed")]
+    assert lasting == ["recent"], "the window ends now, also of a feed without readings"
+    problem(client.get(PATH, params={"from": first.isoformat()}), 422, "invalid-window")
+
+
+def test_pages_follow_each_other_across_feeds(client, full):
+    path, pages = f"{PATH}?limit=2", []
+    while path:
+        answer = client.get(path)
+        pages.append([each["service"] for each in answer.json()])
+        link = answer.links.get("next")
+        path = link and PATH + link["url"]
+    assert pages == [["*", "a"], ["a", "mailbox"], ["b"]]
+    problem(client.get(f"{PATH}?cursor=W10x"), 422, "invalid-parameter")
+
+
+def test_what_people_said_is_with_the_incident_of_their_feed(client, full, lake, feed, other):
+    world.say(lake, other, 1, "acknowledge", IncidentId=event("a", 2).id)
+    world.say(lake, feed, 1, "false", IncidentId=event("b", 4).id)
+    rows = {(each["feed"], each["service"]): each for each in client.get(PATH).json()}
+    assert rows[other.name, "a"]["acknowledgement"]["by"] == "mara"
+    assert rows[feed.name, "b"]["verdict"]["kind"] == "false"
+    assert rows[feed.name, "a"]["acknowledgement"] is None
+
+
+def test_rows_come_in_other_formats(client, full):
+    header, first, *_ = client.get(PATH, headers={"Accept": "text/csv"}, params={"kind": "silence"}).text.splitlines()
+    assert header.startswith('"feed","service","id"')
+    assert '"silence"' in first
+
+
+@pytest.mark.parametrize("query", ["state=ajar", "kind=x", "limit=0", "minutes=0"])
+def test_what_cannot_be_asked_is_refused(client, query):
+    assert query.partition("=")[0] in problem(client.get(f"{PATH}?{query}"), 422, "invalid-parameter")["detail"]
+
+
+def test_an_undeclared_feed_is_refused(client, feed):
+    assert feed.name in problem(client.get(f"{PATH}?feed=nope"), 404, "unknown-feed")["remedy"]
