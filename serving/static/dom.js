@@ -47,6 +47,9 @@ export function nothing(message, command) {
   return paragraph;
 }
 
+/** The day types by their numbers, which begin with 1. */
+export const DAYS = ["", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
 const number = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
 /** @type {(value: number | null | undefined) => string} */
