@@ -4,7 +4,7 @@ import { offBy } from "./dom.js";
 
 /** @import { BaselineChange } from "../page.d.ts" */
 /** @typedef {"more" | "less" | "shifted" | "added" | "removed"} Way what became of a service */
-/** @typedef {{ service: string, days: Map<number, BaselineChange>, way: Way, size: number, largest: number }} ServiceChange size: the largest of its days, in percentage points; Infinity where there is no percentage */
+/** @typedef {{ service: string, days: Map<number, BaselineChange>, way: Way, size: number, largest: number }} ServiceChange size: the largest of its days, in percentage points; Infinity where none has a percentage */
 
 const ALL_DAYS = 7;
 const AS_MUCH = 0.05; // percent: what is written as 0 %
@@ -12,8 +12,11 @@ const AS_MUCH = 0.05; // percent: what is written as 0 %
 /** @type {(change: BaselineChange) => number} */
 const off = ({ pct }) => (pct === null ? 0 : pct - 100);
 
-/** @type {(change: BaselineChange) => number} Of that day; what is new or gone is no percentage, and comes first. */
-export const sizeOf = (change) => (change.pct === null ? Infinity : Math.abs(off(change)));
+/** @type {(changes: BaselineChange[]) => number} What is new or gone on all its days has no percentage, and comes first. */
+function sizeOf(changes) {
+  const percentages = changes.filter(({ pct }) => pct !== null);
+  return percentages.length ? Math.max(...percentages.map((each) => Math.abs(off(each)))) : Infinity;
+}
 
 /**
  * The services that changed, the largest change first.
@@ -28,7 +31,7 @@ export function byService(changes) {
   }
   const found = [...days].map(([service, own]) => {
     const all = [...own.values()];
-    return { service, days: own, way: wayOf(all), size: Math.max(...all.map(sizeOf)), largest: Math.max(...all.map((each) => Math.abs(each.largest ?? 0))) };
+    return { service, days: own, way: wayOf(all), size: sizeOf(all), largest: Math.max(...all.map((each) => Math.abs(each.largest ?? 0))) };
   });
   return found.sort((a, b) => descending(a.size, b.size) || b.largest - a.largest || a.service.localeCompare(b.service));
 }

@@ -1,6 +1,5 @@
 // The difference between two versions as a picture: a row for each service, a cell for each day type, coloured by how much it changed.
 
-import { sizeOf } from "./baseline_changes.js";
 import { byId, count, DAYS, empty, make } from "./dom.js";
 
 /** @import { BaselineChange } from "../page.d.ts" */
@@ -108,8 +107,9 @@ function figure(change) {
 /** @param {BaselineChange | undefined} change */
 function colour(change) {
   if (!change || change.change !== "changed") return change?.change ?? "same";
-  const step = STEPS.filter((each) => sizeOf(change) > each).length;
   if (change.pct === null) return "other";
+  const off = Math.abs(change.pct - 100);
+  const step = STEPS.filter((each) => off > each).length;
   return step ? `${change.pct > 100 ? "more" : "less"}-${step}` : "other";
 }
 

@@ -74,9 +74,10 @@ function look(service, day) {
   });
 }
 
-/** Versions and gate results anew; and the comparison, if only now there are two versions to compare. */
+/** Versions and gate results anew; and the comparison, if only now there are two versions to compare. What is chosen stays otherwise. */
 async function refresh() {
   const { from, to } = chosen;
+  if (known.baseline && known.baseline.history.length < 2) Object.assign(chosen, { from: null, to: null });
   await loadState();
   if (from === chosen.from && to === chosen.to) return;
   keep("replaceState");

@@ -140,6 +140,7 @@ def test_a_day_type_of_which_nothing_changed_is_told_from_the_others(page, site,
     page.goto(site.of())
     expect(page.locator("#changes-words")).to_have_text("2 services are new on some days.")
     assert rows(page) == {name: ["=", "=", "new", "=", "=", "=", "="] for name in ("a", "b")}
+    expect(page.locator("#changes-rows td.same")).to_have_count(12)
     world.promote(lake, feed, {"a": 10.0, "b": 10.0}, days=[1, 2, 3])
     page.goto(site.of())
     expect(page.locator("#changes-title")).to_have_text("From v1 to v2")
