@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 # Those that the header links to.
-PAGES = {"/": "All services", "/incidents": "Incidents", "/queries": "Queries"}
+PAGES = {"/": "All services", "/incidents": "Incidents", "/baselines": "Baselines", "/queries": "Queries"}
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 _html = jinja2.Environment(
@@ -33,6 +33,11 @@ def incidents() -> str:
 @router.get("/queries")
 def queries() -> str:
     return _page("queries.html", "/queries")
+
+
+@router.get("/baselines")
+def baselines() -> str:
+    return _page("baselines.html", "/baselines")
 
 
 @router.get("/login")

@@ -188,6 +188,31 @@ export interface GateResultInfo {
   docs_url: string | null;
 }
 
+export interface BaselineRow {
+  day_type: number;
+  slot: number;
+  local_time: string;
+  expected: number | null;
+  last4avg: number | null;
+  samples: number | null;
+  growth: number;
+  spread: number | null;
+  level: number | null;
+  scale: number | null;
+}
+
+export interface BaselineChange {
+  service: string;
+  day_type: number;
+  change: "added" | "removed" | "changed";
+  slots: number | null;
+  mean_before: number | null;
+  mean_after: number | null;
+  pct: number | null;
+  largest: number | null;
+  largest_at: string | null;
+}
+
 export interface StreamHealth {
   measured_at: string | null;
   lag_records: number | null;
@@ -361,6 +386,7 @@ export interface Plot {
   setData(data: Columns): void;
   setSize(size: { width: number; height: number }): void;
   select: { left: number; width: number };
+  setCursor(place: { left: number; top: number }): void;
   setSelect(select: { left: number; top: number; width: number; height: number }, fire: boolean): void;
   posToVal(position: number, scale: string): number;
   valToPos(value: number, scale: string, canvas: boolean): number;

@@ -25,7 +25,7 @@ import { Stream } from "./stream.js";
 
 const STATE_SECONDS = 5;
 const [SHOWN_ANOMALIES, SHOWN_INCIDENTS] = [100, 50];
-const SHOWN_GATE_RESULTS = 10;
+const [SHOWN_VERSIONS, SHOWN_GATE_RESULTS] = [3, 3]; // the page of baselines has all
 
 const chart = new Chart(byId("chart"), (from, to) => take({ span: span(from, to, chosen.feed.interval_seconds) }), () => take({ span: null }), lookAtIncident);
 /**
@@ -112,7 +112,7 @@ async function loadHealth() {
 }
 
 async function loadState() {
-  const paths = ["/api/feeds", "/api/streams", path("/baseline"), path(`/gate-results?limit=${SHOWN_GATE_RESULTS}`)];
+  const paths = ["/api/feeds", "/api/streams", path(`/baseline?limit=${SHOWN_VERSIONS}`), path(`/gate-results?limit=${SHOWN_GATE_RESULTS}`)];
   const [[feeds, streams, baseline, judged]] = await Promise.all([Promise.all(paths.map((each) => get(each, loading.signal))), loadHealth()]);
   const others = feeds.map(named).join() !== chosen.feeds.map(named).join();
   chosen.feeds = feeds;

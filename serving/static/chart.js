@@ -1,15 +1,13 @@
 // The chart of one service: value, what was expected, the band that the rule lets pass, anomalies, incidents. Drawn by uPlot.
 
 /* global uPlot */
-import { axes, besideLabels, upright } from "./chart_axes.js";
+import { axes, besideLabels, colours, dark, sizeIn, upright } from "./chart_axes.js";
 import { alone, columns } from "./chart_columns.js";
 import { gestures } from "./chart_gestures.js";
 import { incidentAt, markPeaks, shade } from "./chart_incidents.js";
 import { clock } from "./dom.js";
 import { windowOf } from "./ranges.js";
 import { readout } from "./readout.js";
-
-const dark = matchMedia("(prefers-color-scheme: dark)");
 
 /** @import { IncidentInfo, Plot, Shown } from "../page.d.ts" */
 /** @import { Earlier } from "./earlier.js" */
@@ -131,15 +129,13 @@ export class Chart {
   }
 
   size() {
-    return { width: this.element.clientWidth, height: Math.max(220, Math.min(380, Math.round(innerHeight * 0.42))) };
+    return sizeIn(this.element);
   }
 
   /** @param {Shown} series of which the time zone stays; the window is that of the newest data. */
   options(series) {
     const shown = () => this.series ?? series;
-    const style = getComputedStyle(document.documentElement);
-    /** @type {(name: string) => string} */
-    const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+    const colour = colours();
     const { time } = clock(series.timezone);
     const edge = { stroke: "transparent", points: { show: false } }; // of a band
     return {

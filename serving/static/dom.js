@@ -58,6 +58,9 @@ export function arrange(parent, wanted) {
   wanted.forEach((each, place) => parent.children[place] !== each && parent.insertBefore(each, parent.children[place] ?? null));
 }
 
+/** The day types by their numbers, which begin with 1. */
+export const DAYS = ["", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
 const number = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
 /** @type {(value: number | null | undefined) => string} */

@@ -1,8 +1,10 @@
 // What the gate found in each run: its verdict, what failed, and Great Expectations' own report of it.
 
 import { byId, clock, make, nothing } from "./dom.js";
+import { samples } from "./gate_samples.js";
 
 /** @import { Expectation, FeedInfo, GateResultInfo, PromotionInfo } from "../page.d.ts" */
+/** @import { ChoosePlace } from "./gate_samples.js" */
 /** @typedef {((result: GateResultInfo, approve: boolean) => void) | null} Answer of an operator; null for others */
 
 let shown = ""; // what is drawn: drawn again only when it changed, so that what was opened stays open
@@ -13,13 +15,14 @@ let shown = ""; // what is drawn: drawn again only when it changed, so that what
  * @param {FeedInfo} feed
  * @param {Answer} answer
  * @param {PromotionInfo | null} force the baseline in force
+ * @param {ChoosePlace | null} choose where a row at fault is chosen; null: no rows are shown
  */
-export function gateResults(list, feed, answer, force) {
+export function gateResults(list, feed, answer, force, choose = null) {
   const wanted = JSON.stringify([feed.name, list, answer === null, force?.version]);
   if (wanted === shown) return;
   shown = wanted;
   const zone = clock(feed.timezone);
-  const rows = list.map((each, index) => resultRow(each, zone, index === 0 && mayWait(each, force) ? answer : null));
+  const rows = list.map((each, index) => resultRow(each, zone, index === 0 && mayWait(each, force) ? answer : null, choose));
   byId("gate").replaceChildren(...(rows.length ? rows : [make("li", {}, nothing("No candidate was judged yet. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`))]));
 }
 
@@ -38,15 +41,16 @@ const mayWait = ({ success, run_id: run }, force) => !success && force?.run_id !
  * @param {GateResultInfo} each
  * @param {ReturnType<typeof clock>} zone
  * @param {Answer} answer
+ * @param {ChoosePlace | null} choose
  */
-function resultRow(each, zone, answer) {
+function resultRow(each, zone, answer, choose) {
   const amiss = each.expectations.filter(({ success }) => !success).sort((a, b) => verdict(a).localeCompare(verdict(b))); // failed first
   const row = make(
     "li",
     {},
     make("div", { class: "line" }, make("strong", { text: `candidate v${each.candidate_version}` }), pill(each, amiss)),
     make("p", { class: "quiet" }, make("time", { datetime: each.checked_at, text: zone.dated(each.checked_at) }), ` · ${each.run_id}`),
-    ...amiss.map(trouble),
+    ...amiss.flatMap((expectation) => [trouble(expectation), ...(choose ? samples(expectation, choose) : [])]),
     make("details", {}, make("summary", { text: `${each.expectations.length - amiss.length} of ${each.expectations.length} expectations held` }), make("ul", {}, ...each.expectations.map(expectation))),
   );
   if (answer) row.append(make("p", { class: "acts" }, ...[true, false].map((approve) => answerButton(each, approve, answer))));

@@ -1,6 +1,7 @@
 // The panels beside the chart: anomalies, streams, baseline.
 
 import { age, byId, clock, count, empty, make, nothing, offBy } from "./dom.js";
+import { gate, how, origin } from "./promotions.js";
 import { serverNow } from "./server_time.js";
 
 /** @import { AnomalyInfo, Baseline, FeedInfo, Point, PromotionInfo, Rule, Series, Span, StreamHealth, StreamInfo } from "../page.d.ts" */
@@ -150,6 +151,7 @@ function flow({ lag_records: waiting, lag_seconds: since, input_per_second: rate
 export function baseline({ in_force: force, history }, feed, rollBack) {
   const zone = clock(feed.timezone);
   byId("history-title").hidden = byId("history").hidden = !force;
+  for (const id of ["all-versions", "all-results"]) byId(id).setAttribute("href", `/baselines?${new URLSearchParams({ feed: feed.name })}`);
   if (!force) {
     const none = nothing("No baseline was promoted yet, so nothing can be anomalous. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`);
     byId("baseline").replaceChildren(none);
@@ -180,7 +182,6 @@ let shownHistory = ""; // what is drawn: drawn again only when it changed, so th
  * @param {RollBack} rollBack
  */
 function promotionRow(each, zone, rollBack) {
-  const details = [each.candidate_version === null ? null : `candidate v${each.candidate_version}`, each.as_of && `as of ${each.as_of}`];
   const button = make("button", { type: "button", class: "link", text: `Roll back to v${each.version}` });
   button.addEventListener("click", () => rollBack?.(each));
   return make(
@@ -188,25 +189,7 @@ function promotionRow(each, zone, rollBack) {
     {},
     make("div", { class: "line" }, make("strong", { text: `v${each.version}` }), make("time", { datetime: each.promoted_at, text: zone.dated(each.promoted_at) }), gate(each)),
     make("p", { class: "how", text: how(each) }),
-    make("p", { class: "quiet", text: details.filter(Boolean).join(" · ") }),
+    make("p", { class: "quiet", text: origin(each) }),
     ...(rollBack ? [make("p", { class: "acts" }, button)] : []),
   );
-}
-
-/**
- * How a version came to be in force: who did what, and why.
- * @param {PromotionInfo} promotion
- */
-function how({ kind, by, reason, gate: passed, rolled_back_to: target }) {
-  if (kind === "write") return "No promotion: somebody wrote the table, and the commit names no candidate";
-  const done = kind === "rollback" ? `Rolled back to v${target}` : passed === false ? "Approved" : "Promoted";
-  const although = kind === "promotion" && passed === false ? " although the gate refused" : "";
-  return `${done} by ${by ?? "nobody named"}${although}${reason ? `: ${reason}` : ""}`;
-}
-
-/** @param {PromotionInfo} promotion */
-function gate({ gate: passed }) {
-  if (passed === true) return make("span", { class: "pill running", text: "gate passed" });
-  if (passed === false) return make("span", { class: "pill dead", text: "gate refused" });
-  return make("span", { class: "pill stale", text: "past the gate" });
 }

@@ -11,7 +11,7 @@ from serving.acts.models import ActInfo
 from serving.query_tables import models as query_models
 
 TYPES = (Path(models.__file__).parent / "page.d.ts").read_text()
-NOT_SHOWN = {"Problem", "Bucket", "BaselineRow", "BaselineChange"}  # the page reads the text of a problem, and not the others
+NOT_SHOWN = {"Problem", "Bucket"}  # the page reads the text of a problem, and no bucket by itself
 ONLY_THE_PAGES = {"Plot", "Shown", "Span", "SparkPoint", "FleetRow", "FleetFilter", "FleetLine", "IncidentFilter"}
 
 
