@@ -106,5 +106,8 @@ def test_every_answer_is_as_described(described, path, method, data):
     case = data.draw(operation.as_strategy(generation_mode=data.draw(st.sampled_from(modes))))
     request = case.as_transport_kwargs(base_url="http://127.0.0.1") | {"cookies": None, "follow_redirects": False}
     request["headers"] = {**request["headers"], "Accept": data.draw(st.sampled_from(ACCEPTED))}
-    answer = client.request(**request)
+    try:
+        answer = client.request(**request)
+    except httpx2.InvalidURL:  # longer than the client sends
+        reject()
     case.validate_response(answer, checks=CHECKS)

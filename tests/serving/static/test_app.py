@@ -219,12 +219,12 @@ def test_the_keyboard_reaches_everything(page, site, feed):
     expect(page.locator("#beside")).to_be_visible()
     page.locator("#feed").focus()
     reached = []
-    for _ in range(10):
+    for _ in range(9):
         reached.append(
             page.evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.tagName")
         )
         page.keyboard.press("Tab")
-    assert reached == ["feed", "service", "window", "comparison", "A", "chart", "beside", "scroll", "link", "link"]
+    assert reached == ["feed", "service", "window", "comparison", "chart", "beside", "scroll", "link", "link"]
     page.keyboard.press("Enter")
     expect(page.locator("#chart-title")).to_have_text(NASTY)
 
