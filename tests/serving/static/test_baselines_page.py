@@ -266,6 +266,28 @@ def test_older_versions_and_results_are_shown_when_asked_for(page, site, lake, f
     assert rows(page) == {"a": ["+210 %", *["="] * 6]}
 
 
+def test_a_long_difference_is_read_page_by_page(page, site, three, feed):
+    page.goto(site.of())
+    script = "(path) => import('/static/loads.js').then(({ getAll }) => getAll(path))"
+    whole, parts = (
+        page.evaluate(script, f"/api/feeds/{feed.name}/baseline/diff?from=0&to=1&limit={limit}") for limit in (1000, 4)
+    )
+    assert (parts, len(parts)) == (whole, 5 * 7)
+
+
+def test_the_page_of_a_service_leads_here(page, site, lake, feed):
+    for number in range(5):
+        world.promote(lake, feed, {"a": 10.0 + number}, days=[1])
+        world.gate_result(lake, feed, f"night-{number}", True, [world.expectation()], JUDGED + dt.timedelta(days=number))
+    page.goto(site.of().replace("/baselines?", "/?"))
+    expect(page.locator("#history > li")).to_have_count(3)
+    expect(page.locator("#gate > li")).to_have_count(3)
+    expect(page.get_by_role("link", name="All gate results")).to_have_attribute("href", f"/baselines?{site.query}")
+    page.get_by_role("link", name="All versions").click()
+    expect(page.locator("#history > li")).to_have_count(5)
+    expect(page.locator("#gate > li")).to_have_count(5)
+
+
 @pytest.mark.full
 def test_many_services_are_shown_part_by_part(page, site, lake, feed):
     names = [f"s{number:03d}" for number in range(60)]
