@@ -101,8 +101,9 @@ async function loadState() {
   const { feed } = chosen;
   if (!feed) return;
   const left = loading.signal;
-  const [{ body: baseline, next: older }, { body: results, next: earlier }] = await Promise.all([getPage(path(`baseline?limit=${known.versions}`), left), getPage(path(`gate-results?limit=${known.results}`), left)]);
-  Object.assign(known, { baseline, older: older !== null, at: serverNow() });
+  const pages = [path(`baseline?limit=${known.versions}`), path(`gate-results?limit=${known.results}`), "/api/feeds"];
+  const [{ body: baseline, next: older }, { body: results, next: earlier }, { body: feeds }] = await Promise.all(pages.map((each) => getPage(each, left)));
+  Object.assign(known, { baseline, feeds, older: older !== null, at: serverNow() });
   Object.assign(chosen, completed(chosen, baseline.history));
   offerFeeds();
   const again = () => run("state", refresh);

@@ -1,6 +1,7 @@
 """Whatever stands in a field that the page shows, it is shown as text: no markup, no script, no attribute comes of it."""
 
 import datetime as dt
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import expect
@@ -23,6 +24,7 @@ PLACES = (
     "#gate > li > .quiet",
     "#gate details li",
 )
+OF_BASELINES = ("#history .how", "#history .quiet", "#course-title", "#changes-rows th", "#gate .trouble", "#gate .samples td")
 ASK = """([path, service]) => fetch(path + encodeURIComponent(service)).then(async (answer) =>
     [answer.status, answer.headers.get("content-type"), (await answer.json()).detail])"""
 IN_EACH_RUN = ("markup", "quotes", "long")
@@ -55,6 +57,26 @@ def test_every_field_of_the_page_is_text(page, offline, feed, lake, run_state, d
         assert page.locator("main img, main script, main b, main textarea, main iframe, main [onmouseover]").count() == 0
         assert page.evaluate(OURS)
         assert page.locator("#gate summary").get_attribute("onclick") is None
+        assert page.evaluate("document.documentElement.scrollWidth") == 1300, "nothing is pushed off the page"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param(text, id=name, marks=() if name in IN_EACH_RUN else pytest.mark.full) for name, text in hostile.TEXTS.items()],
+)
+def test_every_field_of_the_page_of_baselines_is_text(page, offline, feed, lake, text):
+    note = {"by": text, "reason": text, "run_id": text}
+    world.promote(lake, feed, {text: 100.0}, days=[1], **note)
+    world.promote(lake, feed, {text: 120.0}, days=[1], gate=False, **note)
+    judged = {"notes": text, "observed": text, "expectation": text, "severity": text, "sample": [text]}
+    world.gate_result(lake, feed, text, False, [world.expectation(False, **judged)], NOW)
+    with served(offline) as (url, _):
+        page.goto(f"{url}/baselines?{urlencode({'feed': feed.name, 'service': text, 'day': 1})}")
+        for place in OF_BASELINES:
+            expect(page.locator(place).last).to_contain_text(shown(text), use_inner_text=False)
+        expect(page.locator("#key")).to_be_visible()
+        assert page.locator("main img, main script, main b, main textarea, main iframe, main [onmouseover]").count() == 0
+        assert page.evaluate(OURS)
         assert page.evaluate("document.documentElement.scrollWidth") == 1300, "nothing is pushed off the page"
 
 

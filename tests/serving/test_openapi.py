@@ -2,10 +2,11 @@
 
 import datetime as dt
 
+import httpx2
 import pytest
 import schemathesis
 from fastapi.testclient import TestClient
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error

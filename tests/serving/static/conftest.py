@@ -8,9 +8,11 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Page
 
+from serving import lake as lake_module
 from serving.state import State
 from tests.serving import derived, world
 from tests.serving.conftest import NASTY, served
+from tests.serving.static.baselines import Site
 from tests.serving.test_incidents import of
 from tests.support.waiting import until
 
@@ -85,3 +87,22 @@ def place(page: Page, at: dt.datetime, value: float = 210) -> tuple[float, float
     script = "([at, value]) => [sundial.chart.plot.valToPos(at, 'x'), sundial.chart.plot.valToPos(value, 'y')]"
     x, y = page.evaluate(script, [at.timestamp(), value])
     return box["x"] + x, box["y"] + y
+
+
+@pytest.fixture
+def baselines(offline, feed, monkeypatch) -> Iterator[Site]:
+    """The page of the feed's baselines. Serving looks at the tables each time that it is asked."""
+    monkeypatch.setattr(lake_module, "FRESH_SECONDS", 0.0)
+    with served(offline) as (url, _):
+        yield Site(f"{url}/baselines", f"feed={feed.name}")
+
+
+@pytest.fixture
+def three(lake, feed):
+    """v0; v1, which expects more of two services, less of one, has lost one and found one; v2 is v0 again."""
+    before = {"up": 10.0, "far": 10.0, "down": 10.0, "same": 10.0, "lost": 10.0}
+    after = {"up": 12.5, "far": 20.0, "down": 9.0, "same": 10.0, NASTY: 10.0}
+    world.promote(lake, feed, before, candidate_version=8, at="2026-11-19T08:00:00+00:00", run_id="night-8")
+    approved = {"gate": False, "by": "omar", "reason": "a known move", "as_of": "2026-11-21"}
+    world.promote(lake, feed, after, candidate_version=9, at="2026-11-21T08:00:00+00:00", run_id="night-9", **approved)
+    world.roll_back(lake, feed, 0, reason="the move was undone", at="2026-11-22T08:00:00+00:00")
