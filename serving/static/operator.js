@@ -1,4 +1,4 @@
-// What an operator may do on the page of a service. For others each function returns null, and the page offers nothing.
+// What an operator may do on the page of a service; incidents also on the page of all incidents. For others each function returns null, and the page offers nothing.
 
 import { askFirst } from "./act_dialog.js";
 import { byId, make } from "./dom.js";
