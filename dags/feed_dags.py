@@ -3,13 +3,14 @@
 import datetime as dt
 import re
 
-from airflow.sdk import DAG, Asset, Param
+from airflow.sdk import DAG, Param
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from contracts.feeds import Feed
 from dags.alerts import Alert
 from dags.approval import REASON, CandidateApproval, approved_by, approved_candidate, reason
 from dags.lake_notes import day_after_history, promoted, refusal
+from dags.lineage import asset, table, topic
 from dags.links import Dashboard, GateReport
 from dags.spark_job import DEFAULT_POOL, Afterwards, SparkJob, spark_job
 
@@ -89,13 +90,15 @@ def promoted_or_skipped(feed: Feed) -> Afterwards:
     return look
 
 
-def asset(name: str, feed: Feed) -> Asset:
-    """A table of a feed, for the lineage: history, baseline_candidate, baseline."""
-    return Asset(f"{name}.{feed.name}", uri=f"sundial://lake/{name}/{feed.table}")
-
-
 def archive(feed: Feed) -> SparkJob:
-    return spark_job("archive", feed.name, RUN_ID, outlets=[asset("history", feed)], execution_timeout=120 * MINUTE)
+    return spark_job(
+        "archive",
+        feed.name,
+        RUN_ID,
+        inlets=[topic(feed.topic)],
+        outlets=[asset("history", feed), topic(feed.dead_letter_topic)],
+        execution_timeout=120 * MINUTE,
+    )
 
 
 def build_check_promote(feed: Feed, *build_options: str) -> SparkJob:
@@ -119,7 +122,8 @@ def build_check_promote(feed: Feed, *build_options: str) -> SparkJob:
         feed.name,
         RUN_ID,
         links=(GateReport(), Dashboard()),
-        inlets=[candidate],
+        inlets=[candidate, history, baseline],
+        outlets=[table("gate_results", "gate_results")],
         for_good=lambda context: refusal(feed, context["run_id"]) is not None,
         execution_timeout=60 * MINUTE,
     )

@@ -44,7 +44,7 @@ for feed in load_feeds().values():
             feed.name,
             RUN_ID,
             inlets=[asset("history", feed), asset("exclusions", feed)],
-            outlets=[asset("incidents", feed)],
+            outlets=[asset("incidents", feed), asset("detector", feed)],
             pool=DEFAULT_POOL,
             execution_timeout=300 * MINUTE,
         )

@@ -33,6 +33,7 @@ from airflow.sdk import Param
 
 from contracts.feeds import load_feeds
 from dags.feed_dags import BY, MINUTE, RUN_ID, USER, asset, feed_dag
+from dags.lineage import topic
 from dags.spark_job import DEFAULT_POOL, spark_job
 
 # Airflow's form goes by the format `date-time`, but Airflow does not check it.
@@ -90,6 +91,7 @@ for feed in load_feeds().values():
             *map(given, ("incident", "service", "from", "to", "statement")),
             BY,
             "--reason={{ params.reason }}",
+            inlets=[asset("incidents", feed), topic(feed.incidents_topic)],
             outlets=[asset("exclusions", feed)],
             pool=DEFAULT_POOL,  # it starts no Spark session
             retries=0,  # a person waits for it, and can trigger it again

@@ -30,6 +30,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from contracts.feeds import load_feeds
 from dags.feed_dags import MINUTE, RUN_ID, asset, build_check_promote, feed_dag, told_on_failure
+from dags.lineage import topic
 from dags.spark_job import spark_job
 
 
@@ -74,6 +75,7 @@ for feed in load_feeds().values():
             span("from"),
             span("to"),
             "--reason={{ params.reason or 'late readings' }}",
+            inlets=[topic(feed.topic)],
             outlets=[asset("history", feed)],
             execution_timeout=120 * MINUTE,
         )

@@ -28,6 +28,7 @@ from airflow.sdk import CronTriggerTimetable
 from contracts.queries import load_queries
 from dags.alerts import Alert
 from dags.feed_dags import MINUTE, RUN_ID, batch_dag
+from dags.lineage import topic
 from dags.spark_job import spark_job
 
 for query in load_queries().values():
@@ -41,4 +42,12 @@ for query in load_queries().values():
             dagrun_timeout=dt.timedelta(hours=6),
             on_failure_callback=Alert(f"repair_summaries.{query.name} has failed: late metric events are not counted in."),
         ):
-            spark_job("repair_summaries", None, f"--query={query.name}", RUN_ID, execution_timeout=120 * MINUTE)
+            spark_job(
+                "repair_summaries",
+                None,
+                f"--query={query.name}",
+                RUN_ID,
+                inlets=[topic(each.topic) for each in query.inputs.values()],
+                outlets=[topic(each.topic) for each in query.outputs],
+                execution_timeout=120 * MINUTE,
+            )

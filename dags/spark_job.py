@@ -16,6 +16,7 @@ from airflow.sdk import BaseOperatorLink
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from contracts.feeds import load_feed
+from dags import lineage
 from dags.alerts import WEBHOOK
 from dags.links import Dashboard, SparkHistory, show
 from supervision.files import StreamFolder
@@ -39,7 +40,8 @@ PLATFORM = (
     *("SUNDIAL_KAFKA_USER", "SUNDIAL_KAFKA_CA", "SUNDIAL_SPARK_EVENTS"),
     *("SUNDIAL_UNATTENDED_SECONDS", "SUNDIAL_CHECKPOINT_SECONDS"),
 )
-KEPT_BACK = ("AIRFLOW_", "_AIRFLOW_", WEBHOOK)  # the beginnings of names that no driver gets: they hold Airflow's secrets
+# The beginnings of names that no driver gets: they hold Airflow's secrets.
+KEPT_BACK = ("AIRFLOW_", "_AIRFLOW_", WEBHOOK, lineage.BEGIN)
 
 
 def _application(job: str) -> str:
@@ -69,7 +71,7 @@ def _env() -> dict[str, str]:
     return {"PYTHONPATH": str(REPO)} | {name: os.environ[name] for name in PLATFORM if name in os.environ}
 
 
-class SparkJob(SparkSubmitOperator):
+class SparkJob(lineage.Traced, SparkSubmitOperator):
     """The provider's operator, for our jobs. An argument that renders to nothing is left out, so it can be optional."""
 
     def __init__(

@@ -9,6 +9,7 @@ from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from dags.alerts import tell
+from dags.lineage import Traced
 from dags.links import Dashboard, show
 from dags.spark_job import CONNECTION, stream_command
 from dags.stream_trigger import StreamTrigger
@@ -16,7 +17,7 @@ from supervision.files import StreamFolder
 from supervision.policy import Limits
 
 
-class StreamOperator(BaseOperator):
+class StreamOperator(Traced, BaseOperator):
     """While this task lives, the stream runs; marking the task failed or successful stops it, clearing the task restarts it.
 
     The task itself only hands over to a StreamTrigger, so it holds no worker slot, and the driver is a process of its own, which

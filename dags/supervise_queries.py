@@ -27,11 +27,24 @@ automatically within five minutes, or at once when you *Clear* the task or run `
 """
 
 from contracts.queries import load_queries
+from dags.lineage import topic
 from dags.stream_operator import StreamOperator, supervision
 from supervision.policy import Limits
 
 LIMITS = Limits(stall_after=300)  # a batch may rightly be long where much waits
 
-for application in sorted({query.application for query in load_queries().values()}):
+QUERIES = load_queries().values()
+
+for application in sorted({query.application for query in QUERIES}):
+    queries = [query for query in QUERIES if query.application == application]
+    read = sorted({each.topic for query in queries for each in query.inputs.values()})
+    written = sorted({each.topic for query in queries for each in query.outputs})
     with supervision(f"supervise_queries.{application}", doc_md=__doc__, tags=["sundial", "streams", "queries", application]):
-        StreamOperator(task_id="queries", of=application, stream="queries", limits=LIMITS)
+        StreamOperator(
+            task_id="queries",
+            of=application,
+            stream="queries",
+            limits=LIMITS,
+            inlets=[topic(each) for each in read],
+            outlets=[topic(each) for each in written],
+        )

@@ -31,8 +31,15 @@ While this DAG is paused, a running stream continues, but is not restarted if it
 """
 
 from contracts.feeds import load_feeds
+from dags.lineage import asset, topic
 from dags.stream_operator import StreamOperator, supervision
 
-for feed in sorted(load_feeds()):
-    with supervision(f"supervise_streams.{feed}", doc_md=__doc__, tags=["sundial", "streams", "supervise_streams", feed]):
-        StreamOperator(task_id="score", of=feed, stream="score")
+for name, feed in sorted(load_feeds().items()):
+    with supervision(f"supervise_streams.{name}", doc_md=__doc__, tags=["sundial", "streams", "supervise_streams", name]):
+        StreamOperator(
+            task_id="score",
+            of=name,
+            stream="score",
+            inlets=[topic(feed.topic), asset("baseline", feed)],
+            outlets=[topic(each) for each in (feed.scored_topic, feed.anomalies_topic, feed.dead_letter_topic)],
+        )

@@ -20,6 +20,7 @@ from stack.instance import HOST, ROOT, SPARK_MASTER, Instance
 from stack.parts import process
 
 USER = "admin"
+NAMESPACE = "sundial"  # of jobs, in events of OpenLineage
 SPARK_CORES = 4  # a stream in real-time mode keeps a task for each partition resident, and needs one core more
 COMPONENTS = {
     "airflow-api-server": ["api-server"],
@@ -61,6 +62,9 @@ def environment(instance: Instance) -> dict[str, str]:
         "TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": 8,
         "WORKERS__MIN_HEARTBEAT_INTERVAL": 1,
         "LOGGING__BASE_LOG_FOLDER": folder(instance) / "logs",
+        # Lineage is on if the person who starts the stack has set OPENLINEAGE_URL, which all parts inherit.
+        "OPENLINEAGE__NAMESPACE": os.environ.get("OPENLINEAGE_NAMESPACE") or NAMESPACE,
+        "OPENLINEAGE__EXECUTION_TIMEOUT": 8,
     }
     return {
         "AIRFLOW_HOME": str(folder(instance)),

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from contracts.users import Users
-from tests.docker.compose import COMPOSE, OURS, ROOT, SECRET, SERVICES, TEXT, VARIABLE, health_of, secrets
+from tests.docker.compose import COMPOSE, OURS, ROOT, SECRET, SERVICES, TEXT, VARIABLE, filled, health_of, secrets
 
 OTHERS = {name: service for name, service in SERVICES.items() if "build" not in service}
 ONCE = {"init", "init-kafka", "sources"}  # they end, and are not asked for their health
@@ -156,6 +156,20 @@ def test_each_kafka_client_is_a_user_of_its_own():
     }
     for name, user in users.items():
         assert f"KAFKA_{user.upper()}_PASSWORD:?" in SERVICES[name]["environment"]["SUNDIAL_KAFKA_PASSWORD"]
+
+
+def test_each_part_of_airflow_and_nothing_else_knows_the_backend_of_lineage(tmp_path):
+    made = secrets(tmp_path)
+    for name, service in SERVICES.items():
+        airflow = name == "init" or name.startswith("airflow-")
+        sends = [variable for variable in service.get("environment", {}) if "OPENLINEAGE" in variable]
+        assert bool(sends) is airflow, name
+        if airflow:
+            assert filled(service["environment"]["OPENLINEAGE_URL"], made) == "", "off by default"
+            assert filled(service["environment"]["AIRFLOW__OPENLINEAGE__NAMESPACE"], made) == "sundial"
+            chosen = made | {"OPENLINEAGE_URL": "https://lineage.example", "OPENLINEAGE_NAMESPACE": "plant"}
+            assert filled(service["environment"]["OPENLINEAGE_URL"], chosen) == "https://lineage.example"
+            assert filled(service["environment"]["AIRFLOW__OPENLINEAGE__NAMESPACE"], chosen) == "plant"
 
 
 def test_spark_jobs_run_on_the_cluster_within_their_pool():

@@ -57,7 +57,7 @@ def test_the_script_prints_what_pods_refer_to_and_nothing_else(folder):
     found, made = secrets_of(folder), secrets(folder)
     assert found.keys() == referred
     assert found["airflow"]["AIRFLOW_DATABASE_PASSWORD"] == made["POSTGRES_PASSWORD"]
-    assert found["airflow"]["SUNDIAL_ALERT_WEBHOOK"] == ""
+    assert found["airflow"]["SUNDIAL_ALERT_WEBHOOK"] == found["airflow"]["OPENLINEAGE_API_KEY"] == ""
     assert found["serving-access"] == {
         "SUNDIAL_SESSION_SECRET": made["SUNDIAL_SESSION_SECRET"],
         "SUNDIAL_AIRFLOW_PASSWORD": made["AIRFLOW_PASSWORD"],

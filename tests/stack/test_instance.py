@@ -1,6 +1,7 @@
 """A stack's folder: ports that stay, secrets that only the owner reads, an environment without leftovers."""
 
 import contextlib
+import os
 import stat
 import threading
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from stack.errors import StackError
 from stack.install import class_archive
 from stack.instance import DEFAULT_BASE, MARK, PORTS, UNASSIGNED, Instance
+from stack.parts import airflow
 
 
 def test_ports_follow_from_the_base(tmp_path):
@@ -34,6 +36,20 @@ def test_the_caller_may_say_where_alerts_go_and_it_is_not_printed(tmp_path, monk
     instance = Instance(tmp_path).make(base=0)
     assert instance.process_environment()["SUNDIAL_ALERT_WEBHOOK"] == "http://127.0.0.1/s3cret"
     assert "s3cret" not in str(instance.environment())
+
+
+def test_the_caller_may_name_a_backend_for_lineage_and_its_key_is_not_printed(tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("OPENLINEAGE")]:
+        monkeypatch.delenv(name)
+    instance = Instance(tmp_path).make(base=0)
+    assert airflow.environment(instance)["AIRFLOW__OPENLINEAGE__NAMESPACE"] == "sundial"
+    assert not [name for name in instance.process_environment() if name.startswith("OPENLINEAGE")]
+    given = {"OPENLINEAGE_URL": "http://127.0.0.1:9", "OPENLINEAGE_API_KEY": "s3cret", "OPENLINEAGE_NAMESPACE": "plant"}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert given.items() <= instance.process_environment().items()
+    assert airflow.environment(instance)["AIRFLOW__OPENLINEAGE__NAMESPACE"] == "plant"
+    assert "s3cret" not in str(airflow.environment(instance))
 
 
 def test_free_ports_are_chosen_once(tmp_path):
