@@ -69,14 +69,14 @@ def test_the_page_of_all_incidents(page, past, scheme, width):
 
 
 @LOOKS
-def test_the_page_of_baselines(page, past, lake, feed, scheme, width):
+def test_the_page_of_baselines(page, baselines, lake, feed, scheme, width):
     looked_at(page, scheme, width)
     world.promote(lake, feed, {"a": 100.0, "b": 80.0, "c": 1.0, "d": 10.0, "gone": 1.0}, days=range(1, 7))
     world.promote(
         lake, feed, {"a": 103.0, "b": 60.0, "c": 1.1, "d": 40.0, "new": 1.0}, gate=False, by="omar", reason="a known move"
     )
     world.gate_result(lake, feed, "night-2", False, [world.expectation(success=False)], NOON)
-    page.goto(past.url.replace("/?", "/baselines?") + "&service=a&day=1")
+    page.goto(baselines.of(service="a", day=1))
     expect(page.locator("#changes-rows tr")).to_have_count(6)
     expect(page.locator("#key")).to_be_visible()
     expect(page.locator("#gate table")).to_be_visible()
