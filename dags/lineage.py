@@ -1,6 +1,6 @@
-"""What tasks read and write: Airflow shows it as assets, and OpenLineage's events name it if there is a backend for them.
+"""The topics and tables that tasks read and write. Airflow shows them as assets. With a backend, OpenLineage events name them, too.
 
-Airflow's OpenLineage provider sends the events. It is on if OPENLINEAGE_URL is set: see docs/lineage.md.
+Airflow's OpenLineage provider sends the events if OPENLINEAGE_URL, or a transport of its client, is set: see docs/lineage.md.
 """
 
 import json
@@ -13,20 +13,20 @@ from airflow.sdk import Asset
 from contracts.feeds import Feed
 
 URL = "OPENLINEAGE_URL"
-BEGIN = "OPENLINEAGE_"  # of all its variables
-TRANSPORT = f"{BEGIN}_TRANSPORT__"  # of those that say how events are sent
+BEGIN = "OPENLINEAGE_"  # the prefix of all variables of OpenLineage
+TRANSPORT = f"{BEGIN}_TRANSPORT__"  # the prefix of those that say how events are sent
 WITHIN = 3  # seconds that the backend has to connect, and to answer
 TABLES, TOPICS = "sundial://lake/", "sundial://kafka/"
-SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}  # the names of one kind of storage: Spark's, and OpenLineage's
+SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}  # Spark's name of a storage scheme: OpenLineage's name
 
 
 def table(name: str, folder: str) -> Asset:
-    """A table of the lake by its folder; the name is unique in Airflow."""
+    """The asset of a table. name: unique in Airflow. folder: the table's folder in the lake."""
     return Asset(name, uri=TABLES + folder)
 
 
 def asset(name: str, feed: Feed) -> Asset:
-    """A table of a feed: history, baseline_candidate, baseline."""
+    """The asset of a feed's table, for example history, baseline or incidents."""
     return table(f"{name}.{feed.name}", f"{name}/{feed.table}")
 
 
@@ -35,14 +35,14 @@ def topic(name: str) -> Asset:
 
 
 class Traced:
-    """An operator whose events name the tables and topics among its inlets and outlets."""
+    """A mixin for operators: the events of a task name the topics and tables among its inlets and outlets."""
 
     task_id: str
     inlets: Iterable
     outlets: Iterable
 
     def get_openlineage_facets_on_start(self):
-        """Called by the provider for each event of a task, in a process of its own."""
+        """The provider calls this for each event of a task, in a separate process."""
         from airflow.providers.common.compat.openlineage.facet import Dataset
         from airflow.providers.openlineage.extractors import OperatorLineage
 
@@ -53,8 +53,8 @@ class Traced:
 
 
 def dataset(uri: str, env: MutableMapping[str, str]) -> tuple[str, str] | None:
-    """Namespace and name of a table or topic, by OpenLineage's naming, so that events of other programs name the same. None for
-    another asset, and where the process does not know the platform."""
+    """Namespace and name of a topic or table by OpenLineage's rules, so that events of other programs have the same ones. None for
+    any other asset, and if SUNDIAL_KAFKA (for a topic) or SUNDIAL_LAKE (for a table) is not set."""
     if uri.startswith(TOPICS) and env.get("SUNDIAL_KAFKA"):
         return f"kafka://{env['SUNDIAL_KAFKA'].split(',')[0].strip()}", uri.removeprefix(TOPICS)
     if uri.startswith(TABLES) and env.get("SUNDIAL_LAKE"):
@@ -71,9 +71,9 @@ def _stored(path: str) -> tuple[str, str]:
 
 
 def send_once(env: MutableMapping[str, str]) -> None:
-    """Settings for the provider's client. By default it tries six times, with five seconds each, while the task waits."""
+    """Sets the client's variables: one try, with short timeouts. By default it tries six times, and the task waits."""
     if not env.get(URL) or any(name.startswith(TRANSPORT) for name in env):
-        return  # off, or a person has said how
+        return  # lineage is off, or a person has chosen a transport
     settings = {"TYPE": "http", "URL": env[URL], "TIMEOUT": str(WITHIN), "RETRY": json.dumps({"total": 0})}
     if endpoint := env.get("OPENLINEAGE_ENDPOINT"):
         settings["ENDPOINT"] = endpoint

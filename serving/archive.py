@@ -1,6 +1,6 @@
-"""Answers about one service from what the batch layer wrote, merged with what is live of it.
+"""Answers about one service: from history and the baseline in force, merged with the live readings.
 
-Each is a function of an `Archive`, so that `long_reads` can have it computed in another process.
+Each function takes an `Archive` first, so that `long_reads` can call it in another process.
 """
 
 from typing import Any, NamedTuple
@@ -20,6 +20,8 @@ Versions = tuple[Version | None, int | None]
 
 
 class Archive(NamedTuple):
+    """The tables that serving reads: history, and the baselines."""
+
     history: History
     tables: Tables
 
@@ -28,12 +30,12 @@ class Archive(NamedTuple):
         return cls(History(lake), Tables(lake))
 
     def versions(self, feed: Feed) -> Versions:
-        """Of the history and of the baseline in force."""
+        """Of history and of the baseline in force; None where there is none yet."""
         return self.history.version(feed), self.tables.version(feed)
 
 
 def series_of(archive: Archive, feed: Feed, service: str, shown: series.Window, width: int, live: Scored) -> dict[str, Any]:
-    """As `series.series`. live: what memory holds of the window."""
+    """The answer of `series.series`. live: the readings of the window that serving has in memory."""
     archived = archive.history.readings(feed, service, shown.start, shown.until)
     arrays = lambda day: archive.tables.arrays(feed, service, day)  # noqa: E731
     expecting, version = archive.tables.expecting(feed), archive.tables.version(feed)
@@ -43,7 +45,7 @@ def series_of(archive: Archive, feed: Feed, service: str, shown: series.Window, 
 def readings_of(
     archive: Archive, feed: Feed, service: str, first: int, last: int, limit: int, live: Scored
 ) -> tuple[Readings, bool]:
-    """The first readings of [first, last] (epoch milliseconds), at most `limit`, and whether there are more."""
+    """The oldest readings of [first, last] (epoch milliseconds), at most `limit`, and whether there are more."""
     archived = archive.history.readings(feed, service, series.instant(first), series.instant(last))
     once = merged(archived, live).between(first, last)
     page = Scored(*(column[:limit] for column in once))
@@ -52,7 +54,7 @@ def readings_of(
 
 
 def _beside(archive: Archive, feed: Feed, service: str, at: np.ndarray) -> Expectation:
-    """What the baseline in force expects of each of these instants, epoch milliseconds, ascending."""
+    """What the baseline in force expects at each of these instants (epoch milliseconds, ascending)."""
     intervals = at // (1000 * feed.interval_seconds)
     first, length = (intervals[0].item(), (intervals[-1] - intervals[0]).item() + 1) if len(at) else (0, 0)
     expecting = archive.tables.expecting(feed)

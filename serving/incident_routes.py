@@ -1,4 +1,4 @@
-"""Incidents by the API: those of one feed, and those of all feeds."""
+"""The API of incidents: those of one feed, and those of all feeds."""
 
 import datetime as dt
 from collections.abc import Iterable
@@ -36,8 +36,8 @@ def incidents(
     only_open: Annotated[bool, Query(alias="open", description="Only those that are not closed.")] = False,
     group: Annotated[str | None, Query(description="Members of the group with this id only.")] = None,
 ) -> Response:
-    """Members of groups are left out unless `service` or `group` asks for them. With a window: those that last in it, however
-    long ago. Without one: the newest that serving keeps."""
+    """The answer has members of groups only if `service` or `group` asks for them. With a window, it has the incidents that were
+    open at any time in the window, past ones too. Without a window, it has the newest that serving keeps."""
     said = state.tables.statements(feed)
     if asked is None:
         known = state.incidents.of(feed.name, service, only_open, group)
@@ -65,14 +65,14 @@ def all_incidents(
     feed: Annotated[str | None, Query(description="Of this feed only.")] = None,
     service: Annotated[str | None, Query(description="Of services with this name only.")] = None,
     search: Annotated[
-        str | None, Query(description="Of services only whose name contains this text, in small or capital letters.")
+        str | None, Query(description="Only of services whose name contains this text; upper and lower case are equal.")
     ] = None,
-    open_or_closed: Annotated[Literal["open", "closed"] | None, Query(alias="state", description="Only those.")] = None,
+    open_or_closed: Annotated[Literal["open", "closed"] | None, Query(alias="state", description="Only open ones, or only closed ones.")] = None,
     kind: Annotated[Literal["deviation", "silence", "group"] | None, Query(description="Of this kind only.")] = None,
 ) -> Response:
-    """Open ones first; of these, and of the closed ones, those that began last. Members of groups are left out unless `service`
-    or `search` asks for services; groups are then left out. With a window: those that last in it, however long ago; `minutes`
-    ends now for every feed. Without one: the newest that serving keeps of each feed."""
+    """Open incidents first, then closed ones; in both parts, the one that began last comes first. With `service` or `search`, the
+    answer has the members of groups instead of the groups. With a window, it has the incidents that were open at any time in the
+    window, past ones too; a window of `minutes` ends now. Without a window, it has the newest that serving keeps of each feed."""
     feeds = list(state.feeds.values()) if feed is None else [declared(feed, state)]
     of_services = service is not None or bool(search)
     known = [

@@ -1,7 +1,8 @@
-"""Reads of weeks of history, in a process of their own: in serving's own they would hold Python's lock, and short answers wait.
+"""Reads windows of more than six hours in a separate process. In serving's own process, such a read would hold Python's lock, and
+short requests would wait.
 
-One process does them, one after the other, at a lower priority than serving. It keeps the days that it read. It ends with
-serving, however serving ends; if it dies, the next read starts another one.
+The process does one read after the other, at a lower priority than serving, and keeps the days that it has read. When serving
+ends, in whatever way, the process ends, too. If the process dies, the next read starts a new one.
 """
 
 import functools
@@ -25,15 +26,15 @@ NICE = 5
 
 
 def start() -> None:
-    """Has the process started, so that the first read need not wait for it."""
+    """Starts the process, so that the first read need not wait for it."""
     _process().submit(os.getpid)
 
 
 def run(lake: str, versions: Versions, work: Callable[..., T], feed: Feed, *arguments: object) -> T:
-    """`work(archive, feed, *arguments)` in the process. versions: those that the caller knows; the archive is no older.
+    """Calls `work(archive, feed, *arguments)` in the process, and returns its result or raises its exception.
 
-    lake: its path or URI. work: a function of serving.archive; what it is given and returns is pickled. Its exceptions are raised
-    here.
+    lake: the path or URI of the lake. versions: of the tables, as the caller has read them; the process reads none that are older.
+    work: a function of serving.archive; its arguments and its result are pickled.
     """
     try:
         return _process().submit(_work, lake, versions, work, feed, *arguments).result()
@@ -67,6 +68,6 @@ def _archive(lake: str) -> Archive:
 
 def _work(lake: str, versions: Versions, work: Callable[..., T], feed: Feed, *arguments: object) -> T:
     archive = _archive(lake)
-    if archive.versions(feed) != versions:  # what it opened a moment ago may be older
+    if archive.versions(feed) != versions:  # the process may have opened older ones a moment ago
         archive.tables.lake.renew()
     return work(archive, feed, *arguments)
