@@ -1,4 +1,4 @@
-"""The topics and tables that tasks read and write. Airflow shows them as assets. With a backend, OpenLineage events name them, too.
+"""The topics and tables that tasks read and write. Airflow shows them as assets, and OpenLineage events name them.
 
 Airflow's OpenLineage provider sends the events if OPENLINEAGE_URL, or a transport of its client, is set: see docs/lineage.md.
 """
@@ -53,8 +53,8 @@ class Traced:
 
 
 def dataset(uri: str, env: MutableMapping[str, str]) -> tuple[str, str] | None:
-    """Namespace and name of a topic or table by OpenLineage's rules, so that events of other programs have the same ones. None for
-    any other asset, and if SUNDIAL_KAFKA (for a topic) or SUNDIAL_LAKE (for a table) is not set."""
+    """Namespace and name of a topic or table by OpenLineage's rules, so that events of other programs have the same ones. None
+    for any other asset, and if SUNDIAL_KAFKA (for a topic) or SUNDIAL_LAKE (for a table) is not set."""
     if uri.startswith(TOPICS) and env.get("SUNDIAL_KAFKA"):
         return f"kafka://{env['SUNDIAL_KAFKA'].split(',')[0].strip()}", uri.removeprefix(TOPICS)
     if uri.startswith(TABLES) and env.get("SUNDIAL_LAKE"):

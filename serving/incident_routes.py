@@ -67,7 +67,9 @@ def all_incidents(
     search: Annotated[
         str | None, Query(description="Only of services whose name contains this text; upper and lower case are equal.")
     ] = None,
-    open_or_closed: Annotated[Literal["open", "closed"] | None, Query(alias="state", description="Only open ones, or only closed ones.")] = None,
+    open_or_closed: Annotated[
+        Literal["open", "closed"] | None, Query(alias="state", description="Only open ones, or only closed ones.")
+    ] = None,
     kind: Annotated[Literal["deviation", "silence", "group"] | None, Query(description="Of this kind only.")] = None,
 ) -> Response:
     """Open incidents first, then closed ones; in both parts, the one that began last comes first. With `service` or `search`, the

@@ -33,7 +33,7 @@ def start() -> None:
 def run(lake: str, versions: Versions, work: Callable[..., T], feed: Feed, *arguments: object) -> T:
     """Calls `work(archive, feed, *arguments)` in the process, and returns its result or raises its exception.
 
-    lake: the path or URI of the lake. versions: of the tables, as the caller has read them; the process reads none that are older.
+    lake: the path or URI of the lake. versions: of the tables, as the caller has read them; the process reads no older ones.
     work: a function of serving.archive; its arguments and its result are pickled.
     """
     try:

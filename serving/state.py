@@ -119,8 +119,8 @@ class State:
         return Archive(self.history, self.tables)
 
     def read(self, feed: Feed, long: bool, work: Callable[..., T], *arguments: object) -> T:
-        """Calls `work(archive, feed, *arguments)`, a function of serving.archive. For a long window a separate process does it, so
-        that other requests need not wait."""
+        """Calls `work(archive, feed, *arguments)`, a function of serving.archive. For a long window a separate process does it,
+        so that other requests need not wait."""
         if long:
             return long_reads.run(self.settings.lake, self.archive.versions(feed), work, feed, *arguments)
         return work(self.archive, feed, *arguments)
