@@ -1,16 +1,21 @@
-"""The incidents of all feeds in one list: open ones first, chosen, page by page, in any format."""
+"""Incidents by the API: who judged them; those of all feeds in one list, open ones first, page by page, in any format."""
 
 import datetime as dt
+import json
 from dataclasses import replace
 
 import pytest
 from fastapi.testclient import TestClient
 
 from serving.app import create_app
+from serving.events import INCIDENT, SCORED, Event
+from serving.memory import Reading
+from serving.routes import event_json
 from tests.serving import world
 from tests.serving.conftest import declare, problem
 from tests.serving.test_incidents import of
 from tests.serving.test_past_incidents import DAY, event, night
+from tests.support.waiting import until
 
 PATH = "/api/incidents"
 
@@ -130,3 +135,28 @@ def test_what_cannot_be_asked_is_refused(client, query):
 
 def test_an_undeclared_feed_is_refused(client, feed):
     assert feed.name in problem(client.get(f"{PATH}?feed=nope"), 404, "unknown-feed")["remedy"]
+
+
+def test_incidents_say_who_judged_them_when_and_why(client, feed, lake):
+    state, at = client.app.state.sundial, dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
+    start = round(at.timestamp() * 1000)
+    for service in ("a", "b", "c"):
+        state.incidents.put(feed.name, of(service, start))
+    world.say(lake, feed, 1, "exclude", at, ServiceName="b")
+    world.say(lake, feed, 2, "false", IncidentId=f"a@{start}")
+    found = {each["service"]: each["verdict"] for each in client.get(f"/api/feeds/{feed.name}/incidents").json()}
+    said = {"by": "mara", "at": "2026-11-21T09:30:00Z", "reason": "a drill"}
+    assert found == {"a": {"statement": 2, "kind": "false"} | said, "b": {"statement": 1, "kind": "exclude"} | said, "c": None}
+    scored = event_json(feed, Event(SCORED, feed.name, "a", Reading(start, 90, 45.0, 1.0, 200.0, True, 3)))
+    assert {name: json.loads(scored)[name] for name in ("feed", "service", "value")} == {
+        "feed": feed.name,
+        "service": "a",
+        "value": 90,
+    }
+    event = Event(INCIDENT, feed.name, "a", of("a", start, "closed"))
+    assert json.loads(event_json(feed, event, state.tables.statements(feed)))["verdict"] == found["a"]
+    world.say(lake, feed, 3, "take_back", TakesBack=2)
+    world.say(lake, feed, 4, "acknowledge", IncidentId=f"a@{start}")
+    until("it is taken back", lambda: [each.id for each in state.tables.statements(feed)] == [1, 4])
+    newest = client.get(f"/api/feeds/{feed.name}/incidents?service=a").json()
+    assert [(each["verdict"], each["acknowledgement"]) for each in newest] == [(None, {"statement": 4} | said)]

@@ -1,0 +1,64 @@
+"""What /health calls degraded, and what it says to do."""
+
+from dataclasses import replace
+
+from fastapi.testclient import TestClient
+
+from serving import health
+from serving.app import create_app
+from serving.memory import Reading
+from tests.serving import world
+from tests.support.waiting import until
+
+
+def test_health_says_what_is_down_and_what_to_do(client, offline):
+    body = client.get("/health").json()
+    assert body["kafka"]["caught_up"] is False
+    state = client.app.state.sundial.live.status
+    state.broker, state.broker_error = "unreachable", "refused"
+    body = client.get("/health").json()
+    assert (body["status"], body["kafka"]["state"]) == ("degraded", "unreachable")
+    assert body["remedies"] == [f"Kafka at {offline.kafka} does not answer: start the brokers or correct SUNDIAL_KAFKA."]
+
+
+def test_health_says_which_declaration_is_wrong_and_the_feeds_stay(client, offline, feed):
+    (offline.feeds / "wrong.yaml").write_text("name: wrong\ndescription: d\nrecord: service_use_record\ninterval_seconds: ten\n")
+    client.app.state.sundial.declared.look()
+    body = client.get("/health").json()
+    (mistake,) = body["declaration_mistakes"]
+    assert mistake.startswith("wrong.yaml: interval_seconds: ")
+    assert body["status"] == "degraded"
+    assert body["remedies"] == [f"Serving keeps the feeds that it read before from {offline.feeds}. Correct there: {mistake}."]
+    assert [each["name"] for each in client.get("/api/feeds").json()] == [feed.name]
+
+
+def test_health_says_which_services_found_no_room(offline, feed, lake):
+    app = create_app(replace(offline, services_per_feed=2))
+    client, state = TestClient(app, base_url="http://127.0.0.1"), app.state.sundial
+    world.promote(lake, feed, {"a": 100.0})
+    state.baseline_services.look()
+    for service in ("a", "x" * 200, "y", "z"):
+        state.memory.put_reading(feed.name, service, Reading(1, 5, None, None, None, False, -1))
+    body = client.get("/health").json()
+    assert body["crowded"] == [{"feed": feed.name, "evicted_services": 2, "turned_away_readings": 0, "example": "y"}]
+    assert body["remedies"] == [
+        f"Feed {feed.name} has more services than the 2 of which serving keeps readings; 'y', for example, has none. "
+        "Stop what sends names that are made up, or raise services_per_feed in serving/settings.py."
+    ]
+    world.promote(lake, feed, dict.fromkeys(("a", "z", "b"), 100.0))
+    until("the promotion is seen", lambda: len(state.tables.services(feed)) == 3)
+    state.baseline_services.look()
+    state.memory.put_reading(feed.name, "b", Reading(1, 5, None, None, None, False, -1))
+    body = client.get("/health").json()
+    assert body["crowded"] == [{"feed": feed.name, "evicted_services": 2, "turned_away_readings": 1, "example": "b"}]
+    assert "'b', for example, has none. The baseline in force alone knows 3 services. Stop what" in body["remedies"][0]
+
+
+def test_a_feed_that_was_crowded_long_ago_is_well(client, feed, monkeypatch):
+    state = client.app.state.sundial
+    for number in range(state.settings.services_per_feed + 1):
+        state.memory.put_reading(feed.name, str(number), Reading(1, 5, None, None, None, False, -1))
+    assert client.get("/health").json()["status"] == "degraded"
+    monkeypatch.setattr(health, "CROWDED", 0.0)
+    body = client.get("/health").json()
+    assert (body["status"], body["crowded"][0]["example"]) == ("ok", "0")
