@@ -74,7 +74,7 @@ function offer(history, { from, to }) {
 }
 
 /**
- * The two, with what nobody chose: the one in force, and the newest that is older than the other.
+ * The two versions to compare. Where nobody has chosen: after, the one in force; before, the newest that is older than it.
  * @param {Two} two
  * @param {PromotionInfo[]} history
  * @returns {Two}

@@ -5,7 +5,7 @@ import { byService, inWords } from "./baseline_changes.js";
 import { completed, versions } from "./baseline_list.js";
 import { ChangesTable } from "./baseline_table.js";
 import { byId, DAYS, empty, inputById, make, selectById } from "./dom.js";
-import { late, mark } from "./freshness.js";
+import { late, mark, showState } from "./freshness.js";
 import { gateResults } from "./gate.js";
 import { failing, get, getAll, getPage, onlyLoad, Refused, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
@@ -74,7 +74,7 @@ function look(service, day) {
   });
 }
 
-/** Versions and gate results anew; and the comparison, if only now there are two versions to compare. What is chosen stays otherwise. */
+/** Loads versions and gate results again. Compares two versions as soon as there are two; otherwise the choice stays. */
 async function refresh() {
   const { from, to } = chosen;
   if (known.baseline && known.baseline.history.length < 2) Object.assign(chosen, { from: null, to: null });
@@ -206,13 +206,9 @@ function say(place, text, how = "empty") {
   byId(place).className = how;
 }
 
-function showState() {
-  const [trouble] = [...failing.values()].map((each) => each.message);
-  const state = trouble ? "Not up to date" : known.baseline ? "Up to date" : "Loading";
-  if (byId("problem").textContent !== (trouble ?? "")) byId("problem").textContent = trouble ?? "";
-  byId("problem").hidden = !trouble;
-  if (byId("connection").textContent !== state) byId("connection").textContent = state;
-  byId("connection").className = `pill ${trouble ? "stale" : known.baseline ? "live" : "waiting"}`;
+function showFreshness() {
+  const failures = [...failing.values()];
+  showState(failures.length ? ["stale", "Not up to date"] : known.baseline ? ["live", "Up to date"] : ["waiting", "Loading"], null, failures);
   if (chosen.feed && known.baseline) mark("state", late(known.at) ? known.at : null, chosen.feed);
 }
 
@@ -230,6 +226,6 @@ for (const [id, what, more] of /** @type {const} */ ([["history-more", "versions
 }
 addEventListener("popstate", () => void run("choice", start));
 setInterval(() => !document.hidden && chosen.feed && void run("state", refresh), AGAIN);
-setInterval(showState, 250);
+setInterval(showFreshness, 250);
 globalThis.sundial = { chart }; // for the browser's console and the tests
 void run("choice", start);

@@ -77,7 +77,7 @@ function say(row, incident) {
 }
 
 /**
- * Fills a row anew. What had the focus in it has it again.
+ * Fills a row again. The element in it that had the focus keeps it.
  * @param {HTMLElement} row
  * @param {HTMLElement[]} parts
  */

@@ -1,6 +1,7 @@
 // The page of queries' tables: which one is chosen (kept in the URL), and its rows, asked for again while the page is seen.
 
 import { byId, empty, inputById, make, selectById } from "./dom.js";
+import { showState } from "./freshness.js";
 import { failing, get, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
 import { clear, draw } from "./query_rows.js";
@@ -102,13 +103,9 @@ function commandFor() {
   return chosen.topic ? `sundial queries start ${known.queries.find((each) => each.name === chosen.query)?.application}` : "sundial read TOPIC";
 }
 
-function showState() {
-  const [trouble] = [...failing.values()].map((each) => each.message);
-  const state = trouble ? "Not up to date" : known.live ? "Live" : "Connecting";
-  if (byId("problem").textContent !== (trouble ?? "")) byId("problem").textContent = trouble ?? "";
-  byId("problem").hidden = !trouble;
-  if (byId("connection").textContent !== state) byId("connection").textContent = state;
-  byId("connection").className = `pill ${state === "Live" ? "live" : "waiting"}`;
+function showFreshness() {
+  const failures = [...failing.values()];
+  showState(failures.length ? ["stale", "Not up to date"] : known.live ? ["live", "Live"] : ["waiting", "Connecting"], null, failures);
 }
 
 selectById("query").addEventListener("change", () => choose({ query: selectById("query").value, topic: "", prefix: "" }));
@@ -125,4 +122,4 @@ void run("queries", async () => {
   known.queries = await get("/api/queries");
   choose({});
 });
-setInterval(showState, 250);
+setInterval(showFreshness, 250);

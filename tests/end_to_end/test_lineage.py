@@ -61,7 +61,7 @@ def backend():
 
 @pytest.fixture
 def start(instance, tmp_path) -> Callable[..., AirflowApi]:
-    """Starts Airflow, anew if it runs, with more variables."""
+    """Starts Airflow with more variables. If Airflow runs, it stops first."""
     spark_submit = tmp_path / "bin" / "spark-submit"
     spark_submit.parent.mkdir()
     spark_submit.write_text(
