@@ -18,7 +18,7 @@ from jobs.backends.settings import Platform
 from jobs.streams.checkpoint import Checkpoint
 from jobs.streams.driver import Driver, now
 from jobs.streams.known_writers import KnownWriters
-from jobs.streams.lag import DeadLetters
+from jobs.streams.lag_and_rates import DeadLetters
 from jobs.streams.running_query import BATCH_WAIT, RunningQuery
 
 WATCH_SECONDS = 1.0

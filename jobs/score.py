@@ -16,7 +16,7 @@ from jobs.streams.driver import Driver, now
 from jobs.streams.generations import Generations, Offsets
 from jobs.streams.handover import Handover, Turn
 from jobs.streams.known_writers import KnownWriters
-from jobs.streams.lag import Backlog
+from jobs.streams.lag_and_rates import Backlog
 from jobs.streams.score_query import Plan, Queries
 from jobs.streams.topics_read import TopicsRead
 

@@ -24,7 +24,7 @@ from serving import (
     series_route,
 )
 from serving.access import routes as access_routes
-from serving.access.callers import COOKIE
+from serving.access.authentication import COOKIE
 from serving.access.guard import Guard
 from serving.acts import routes as acts
 from serving.compression import CompressedApi

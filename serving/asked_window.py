@@ -12,7 +12,6 @@ from serving.problems import ProblemError
 from serving.state import State
 
 LONGEST = dt.timedelta(days=45)  # five weeks, and what lies ahead or is dragged beyond
-LONG = dt.timedelta(hours=6)
 
 Instant = Annotated[AwareDatetime, Field(ge=series.FIRST, le=series.LAST)]
 Minutes = Annotated[int, Query(ge=1, le=50_400, description="Length of the window that ends now, at most five weeks, minutes.")]
@@ -49,12 +48,6 @@ def _fixed(first: dt.datetime | None, last: dt.datetime | None) -> series.Window
 
 AskedWindow = Annotated[series.Window | int, Depends(_asked)]
 AskedWindowIfAny = Annotated[series.Window | int | None, Depends(_asked_if_any)]
-
-
-def is_long(asked: series.Window | int) -> bool:
-    """Whether to read it takes so long that it has to wait for other long ones."""
-    length = dt.timedelta(minutes=asked) if isinstance(asked, int) else asked.until - asked.start
-    return length > LONG
 
 
 def window_of(state: State, feed: Feed, asked: series.Window | int) -> series.Window:

@@ -5,6 +5,7 @@ The process does one read after the other, at a lower priority than serving, and
 ends, in whatever way, the process ends, too. If the process dies, the next read starts a new one.
 """
 
+import datetime as dt
 import functools
 import multiprocessing
 import multiprocessing.connection
@@ -17,12 +18,20 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
 from contracts.feeds import Feed
+from serving import series
 from serving.archive import Archive, Versions
 from serving.lake import Lake
 
 T = TypeVar("T")
 
+LONG = dt.timedelta(hours=6)
 NICE = 5
+
+
+def is_long(asked: series.Window | int) -> bool:
+    """Whether a window, or its length in minutes, is long: it is read here, and waits for other long ones."""
+    length = dt.timedelta(minutes=asked) if isinstance(asked, int) else asked.until - asked.start
+    return length > LONG
 
 
 def start() -> None:

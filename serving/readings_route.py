@@ -7,9 +7,9 @@ import pyarrow as pa
 from fastapi import APIRouter, Query, Response
 
 from contracts.feeds import Feed
-from serving import models, rows, series
+from serving import long_reads, models, rows, series
 from serving.archive import readings_of
-from serving.asked_window import AskedWindow, is_long, window_of
+from serving.asked_window import AskedWindow, window_of
 from serving.band import band
 from serving.columns import table_of_columns
 from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, known_service
@@ -37,7 +37,7 @@ async def readings(
     place: AskedPlace,
     limit: Annotated[int, Query(ge=1, le=10_000, description="At most so many.")] = 1000,
 ) -> Response:
-    limiter = state.answers.long if is_long(asked) else None
+    limiter = state.answers.long if long_reads.is_long(asked) else None
     return await anyio.to_thread.run_sync(_answer, state, feed, service, asked, place, limit, wanted, limiter=limiter)
 
 
@@ -52,7 +52,7 @@ def _answer(
     if first > last:
         return rows.answer(wanted, models.Point, [])
     live = state.live_readings(feed, service, series.instant(first), shown.end)
-    found, more = state.read(feed, is_long(asked), readings_of, service, first, last, limit, live)
+    found, more = state.read(feed, long_reads.is_long(asked), readings_of, service, first, last, limit, live)
     link = place.link((found.at[-1].item(),)) if more else None
     return rows.answer(wanted, models.Point, points(feed, found), link)
 

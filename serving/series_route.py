@@ -12,9 +12,9 @@ import pyarrow as pa
 from fastapi import APIRouter, Header, Query, Response
 
 from contracts.feeds import Feed
-from serving import models, rows, series
+from serving import long_reads, models, rows, series
 from serving.archive import series_of
-from serving.asked_window import AskedWindow, is_long, window_of
+from serving.asked_window import AskedWindow, window_of
 from serving.columns import table_of_columns
 from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, known_service
 from serving.rows import ROWS, Format
@@ -41,7 +41,7 @@ async def one_series(
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Its rows, in the other formats, are the buckets (schema Bucket)."""
-    limiter = state.answers.long if is_long(asked) else None
+    limiter = state.answers.long if long_reads.is_long(asked) else None
     answer = await anyio.to_thread.run_sync(_answer, state, feed, service, asked, width, wanted, limiter=limiter)
     headers = {"ETag": answer.etag, "Cache-Control": "no-cache"}
     if if_none_match == answer.etag:
@@ -58,7 +58,7 @@ def _answer(state: State, feed: Feed, service: str, asked: series.Window | int, 
     if kept is not None:
         return kept
     live = state.live_readings(feed, service, shown.start, shown.until)
-    found = state.read(feed, is_long(asked), series_of, service, shown, width, live) | {"loading": loading}
+    found = state.read(feed, long_reads.is_long(asked), series_of, service, shown, width, live) | {"loading": loading}
     if wanted == rows.JSON:
         body = orjson.dumps(found, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z)
     else:

@@ -10,7 +10,7 @@ from contracts.queries import QUERIES
 from serving import long_reads
 from serving.access.audit import Audit
 from serving.access.known_users import KnownUsers
-from serving.access.rate_limit import RateLimit
+from serving.access.rate_limit import ACTS, WRONG_TOKENS, RateLimit
 from serving.acts.through_airflow import ThroughAirflow
 from serving.archive import Archive
 from serving.backlog import Backlog
@@ -34,9 +34,6 @@ from serving.settings import Settings
 from serving.tables import Tables
 
 T = TypeVar("T")
-
-WRONG_TOKENS = 10, 60.0  # of one address, within so many seconds
-ACTS = 60, 60.0  # of one user
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from supervision.status import StreamStatus, read_all
 
 @dataclass(frozen=True)
 class StreamHealth:
-    """What the driver last measured at the broker (see jobs/streams/lag.py); None is not known."""
+    """What the driver last measured at the broker (see jobs/streams/lag_and_rates.py); None is not known."""
 
     measured_at: dt.datetime | None = None
     lag_records: float | None = None

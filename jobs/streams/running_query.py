@@ -19,7 +19,7 @@ from jobs.streams import topics_read
 from jobs.streams.checkpoint import Checkpoint
 from jobs.streams.driver import message_of, now
 from jobs.streams.known_writers import KnownWriters
-from jobs.streams.lag import BatchesBacklog
+from jobs.streams.lag_and_rates import BatchesBacklog
 from jobs.streams.transactions import Transactions
 
 BATCH_WAIT = 10.0  # seconds that a batch which is being worked on has to end before it is interrupted

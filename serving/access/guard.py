@@ -4,7 +4,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from serving.access.callers import HOW, caller_of, is_local
+from serving.access.authentication import HOW, caller_of, is_local
 from serving.html_pages import PAGES
 from serving.problems import ProblemError, answer
 

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from contracts.users import Role
-from serving.access.callers import HOW, Caller, caller_of, same_site
+from serving.access.authentication import HOW, Caller, caller_of, same_site
 from serving.dependencies import INVALID, PROBLEM, CurrentState, Responses
 from serving.problems import ProblemError
 

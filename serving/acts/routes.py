@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Response
 from fastapi.concurrency import run_in_threadpool
 
 from contracts.users import User
-from serving.access.callers import Operator
+from serving.access.authentication import Operator
 from serving.acts.models import ActInfo, Answer, Replay, Rollback, Said, Switch
 from serving.acts.through_airflow import Act
 from serving.dependencies import INVALID, PROBLEM, REFUSED, CurrentState, DeclaredFeed, Responses

@@ -1,9 +1,10 @@
 // The page of all services: what is searched for (kept in the URL), loading it, and following it live.
 
 import { age, byId, count, empty } from "./dom.js";
-import { lines, passing, STATUSES, wrong } from "./fleet_lines.js";
+import { lines, passing } from "./fleet_lines.js";
 import { FleetList } from "./fleet_list.js";
 import { FleetState } from "./fleet_state.js";
+import { STATUSES, wrong } from "./fleet_status.js";
 import { soon } from "./frames.js";
 import { asOf, showState, verdict } from "./freshness.js";
 import { failing, get, run } from "./loads.js";

@@ -2,27 +2,14 @@
 
 import { age, clockOf, count, offBy } from "./dom.js";
 import { keyOf } from "./fleet_state.js";
+import { NAMES } from "./fleet_status.js";
 import { inWords } from "./incidents.js";
 import { serverNow } from "./server_time.js";
 
-/** @import { FleetFeed, FleetFilter, FleetLine, FleetRow, IncidentInfo, Status } from "../page.d.ts" */
+/** @import { FleetFeed, FleetFilter, FleetLine, FleetRow, IncidentInfo } from "../page.d.ts" */
 /** @import { FleetState } from "./fleet_state.js" */
 
-/** @type {[Status, string][]} */
-export const STATUSES = [
-  ["incident", "Incident"],
-  ["anomalous", "Anomalous"],
-  ["silent", "Silent"],
-  ["unknown", "Unknown"],
-  ["no_baseline", "No baseline"],
-  ["normal", "Normal"],
-];
-const NAMES = /** @type {Record<Status, string>} */ (Object.fromEntries(STATUSES));
 const GROUP = "group\n"; // no key of a service begins so: it begins with a feed's name
-const WRONG = new Set(["incident", "anomalous", "silent"]);
-
-/** @type {(row: FleetRow) => boolean} */
-export const wrong = (row) => WRONG.has(row.status);
 
 /**
  * @param {FleetState} state

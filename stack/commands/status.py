@@ -11,7 +11,6 @@ from rich.table import Table
 from stack.commands.console import console, failures_reported
 from stack.errors import first_line
 
-STALLED = 10.0  # seconds in which nothing was done of what waits; a restart is not one
 PROMOTION = {"as of": "as_of", "since": "at", "by": "by", "because": "reason"}  # what `status` says of a baseline
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for scripts.")]
 
@@ -25,10 +24,8 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         console.print_json(json.dumps(report))
     else:
-        print_status(report)
-    ill = [row for row in report["processes"] if row["state"] not in ("healthy", "ended")]
-    ill += [row for row in report["streams"] if row["state"] in ("dead", "stale") or row["stalled_seconds"] > STALLED]
-    raise typer.Exit(1 if ill else 0)
+        print_status(report, parts.STALLED)
+    raise typer.Exit(1 if parts.ill(report) else 0)
 
 
 def short(path: str, report: dict) -> str:
@@ -50,7 +47,8 @@ def restarts(row: dict) -> str:
     return f"{row['restarts']}, last at {row['last_restart'][11:19]} UTC" if row["restarts"] else ""
 
 
-def print_status(report: dict) -> None:
+def print_status(report: dict, stalled: float) -> None:
+    """stalled: seconds without progress, from which on they are shown."""
     console.print(f"{report['home']}: dashboard {report['dashboard']}, Airflow {report['airflow']}", soft_wrap=True)
     colours = {"healthy": "green", "running": "green", "stopped": "dim", "ended": "dim"}
     table = Table("process", "state", "pid", "port", "uptime", "restarts", "log", box=None)
@@ -66,7 +64,7 @@ def print_status(report: dict) -> None:
             colour = colours.get(row["state"], "red")
             age = "" if row["heartbeat_age_seconds"] is None else f"{row['heartbeat_age_seconds']} s ago"
             lag = None if row["lag_records"] is None else f"{row['lag_records']:,}"
-            if row["stalled_seconds"] > STALLED:
+            if row["stalled_seconds"] > stalled:
                 lag = f"{lag}, none done for {row['stalled_seconds']:.0f} s"
             version = "none" if row["baseline_version"] == -1 else row["baseline_version"]
             error = escape(first_line(row["last_error"] or ""))

@@ -8,6 +8,8 @@ from stack.instance import Instance
 from stack.parts import airflow, alerts, kafka, live, process, registry, serving, watcher
 from supervision.status import read_all
 
+STALLED = 10.0  # seconds in which nothing was done of what waits; a restart is not one
+
 
 @dataclass(frozen=True)
 class Row:
@@ -112,6 +114,13 @@ def baselines(instance: Instance) -> dict[str, dict]:
         log = baseline_log(DeltaTable(folder.parent).history())
         found[folder.parent.name] = {"version": log.version_in_force, "promotion": log.in_force.note if log.in_force else {}}
     return found
+
+
+def ill(report: dict) -> bool:
+    """Whether something that should run is not healthy."""
+    processes = [row["state"] not in ("healthy", "ended") for row in report["processes"]]
+    streams = [row["state"] in ("dead", "stale") or row["stalled_seconds"] > STALLED for row in report["streams"]]
+    return any(processes + streams)
 
 
 def report(instance: Instance) -> dict:

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from jobs import run_queries
-from jobs.streams import lag
+from jobs.streams import lag_and_rates
 
 
 class Measured:
@@ -29,8 +29,8 @@ def test_the_broker_is_asked_once_for_all_queries_and_the_worst_of_them_is_the_a
 
 def test_dead_letters_are_counted_since_the_driver_began_and_their_rate_over_ten_seconds(monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr(lag.time, "monotonic", lambda: clock[0])
-    letters = lag.DeadLetters(
+    monkeypatch.setattr(lag_and_rates.time, "monotonic", lambda: clock[0])
+    letters = lag_and_rates.DeadLetters(
         {"a.dead-letter", "b.dead-letter"}, {"a.dead-letter": {0: 5}, "b.dead-letter": {0: 1, 1: 1}, "a": {0: 9}}
     )
 

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from contracts.users import Users
-from serving.access.callers import Operator
+from serving.access.authentication import Operator
 from serving.app import create_app
 from tests.serving.conftest import problem
 

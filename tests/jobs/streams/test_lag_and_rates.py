@@ -6,9 +6,9 @@ from confluent_kafka import Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.streams import lag
+from jobs.streams import lag_and_rates
 from jobs.streams.checkpoint import Checkpoint
-from jobs.streams.lag import STEADY, Backlog, BatchesBacklog, Behind
+from jobs.streams.lag_and_rates import STEADY, Backlog, BatchesBacklog, Behind
 from tests.support.waiting import until
 
 
@@ -128,9 +128,9 @@ def test_ends_of_transactions_and_what_they_aborted_are_no_lag(live_platform, br
     in_transaction(broker, feed.topic, 2, commit=False)
     produce(broker, feed.scored_topic, 3)
     until("two ends, and two aborted records, until somebody looks", lambda: backlog.measure()["lag_records"] == 4)
-    monkeypatch.setattr(lag, "COUNT_AFTER", 0.0)
+    monkeypatch.setattr(lag_and_rates, "COUNT_AFTER", 0.0)
     for most in (1, 2, 200_000):
-        monkeypatch.setattr(lag, "MOST", most)
+        monkeypatch.setattr(lag_and_rates, "MOST", most)
         found = backlog.measure()
     assert (found["lag_records"], found["lag_seconds"], found["stalled_seconds"]) == (0, 0.0, 0.0)
     in_transaction(broker, feed.topic, 5, commit=True)
@@ -140,9 +140,11 @@ def test_ends_of_transactions_and_what_they_aborted_are_no_lag(live_platform, br
 
 
 def test_nothing_is_counted_while_a_query_catches_up(live_platform, broker, feed, monkeypatch):
-    monkeypatch.setattr(lag, "COUNT_AFTER", 0.0)
+    monkeypatch.setattr(lag_and_rates, "COUNT_AFTER", 0.0)
     counted = []
-    monkeypatch.setattr(lag.kafka, "count", lambda *_: counted.append(1) or sum(each.end - each.start for each in _[2].values()))
+    monkeypatch.setattr(
+        lag_and_rates.kafka, "count", lambda *_: counted.append(1) or sum(each.end - each.start for each in _[2].values())
+    )
     produce(broker, feed.topic, 100)
     backlog = Backlog(live_platform, feed, dict.fromkeys(range(feed.partitions), 0), alone)
     assert (backlog.measure()["lag_records"], len(counted)) == (100, 1), "nothing has gone on yet"
