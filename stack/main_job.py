@@ -147,6 +147,6 @@ Four things to try:
   1. watch checkout on the dashboard: a surge now, an outage of search in some minutes
   2. kill the stream's driver ("sundial status" shows its pid) and see Airflow bring it back
   3. judge an incident or roll back on the dashboard: sundial users add NAME --role operator, then log in with its token
-  4. point it at data of your own: sundial replay FILE --feed FEED, see README
+  4. point it at readings of your own: sundial new feed NAME --from FILE, see README
 
 Stop it: make stop (its data stays)    See it: make status"""
