@@ -1,6 +1,5 @@
 """Who calls, and whether the caller may. No other module looks at a token or a cookie."""
 
-import ipaddress
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -14,8 +13,6 @@ from serving.problems import ProblemError
 
 COOKIE = "sundial"
 SCHEME = "bearer "
-LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
-FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")  # headers that proxies add
 HOW = "Log in at /login, or send the header `Authorization: Bearer TOKEN`. `sundial users add` makes a token."
 
 
@@ -39,17 +36,6 @@ def caller_of(request: HTTPConnection) -> Caller:
     if user := users.of_login(login.get("name", ""), login.get("sha256", "")):
         return Caller(user, by_cookie=True)
     return Caller(None)
-
-
-def is_local(request: HTTPConnection) -> bool:
-    """Whether the call came to this machine from itself, by a name of this machine, and through no proxy. A proxy shows by the
-    name that it passes on, or by what it adds."""
-    if any(name in request.headers for name in FORWARDED):
-        return False
-    host, _ = request.scope.get("server") or ("", 0)
-    name = urlsplit(f"//{request.headers.get('host', '')}").netloc.rpartition("@")[2]
-    name = name if name.endswith("]") else name.rpartition(":")[0] or name
-    return _is_loopback(host) and name.lower() in LOCAL_NAMES
 
 
 def same_site(request: HTTPConnection) -> bool:
@@ -77,10 +63,3 @@ async def operator(request: Request, state: CurrentState) -> User:
 
 
 Operator = Annotated[User, Depends(operator)]
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -1,15 +1,20 @@
 """The guard before everything: reading is open on the machine itself, and needs a login from elsewhere."""
 
+import ipaddress
+from urllib.parse import urlsplit
+
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from serving.access.authentication import HOW, caller_of, is_local
+from serving.access.authentication import HOW, caller_of
 from serving.html_pages import PAGES
 from serving.problems import ProblemError, answer
 
 OPEN = ("/login", "/api/login", "/api/me")  # what one needs to log in
 PROBED = "/health"  # without a login it says that serving answers, and no more
+LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
+FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")  # headers that proxies add
 
 
 class Guard:
@@ -22,7 +27,7 @@ class Guard:
 
     def _answering(self, request: HTTPConnection) -> ASGIApp:
         path = request.url.path
-        if path in OPEN or path.startswith("/static/") or is_local(request):
+        if path in OPEN or path.startswith("/static/") or _is_local(request):
             return self._app
         try:
             if caller_of(request).user:
@@ -39,3 +44,21 @@ class Guard:
         refused = answer(ProblemError(401, "login-needed", "Log in first", detail, HOW))
         refused.headers["WWW-Authenticate"] = "Bearer"
         return refused
+
+
+def _is_local(request: HTTPConnection) -> bool:
+    """Whether the call came to this machine from itself, by a name of this machine, and through no proxy. A proxy shows by the
+    name that it passes on, or by what it adds."""
+    if any(name in request.headers for name in FORWARDED):
+        return False
+    host, _ = request.scope.get("server") or ("", 0)
+    name = urlsplit(f"//{request.headers.get('host', '')}").netloc.rpartition("@")[2]
+    name = name if name.endswith("]") else name.rpartition(":")[0] or name
+    return _is_loopback(host) and name.lower() in LOCAL_NAMES
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

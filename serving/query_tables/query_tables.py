@@ -1,12 +1,8 @@
 """The tables that somebody asked for lately, and their rows as Python values."""
 
-import base64
-import datetime as dt
-import math
 import threading
 import time
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 import anyio
@@ -17,6 +13,7 @@ from contracts.query_io import Output
 from serving.decoder import Decoder, RegistryUnavailable, Undecodable
 from serving.live_consumer import QUIET
 from serving.problems import ProblemError
+from serving.query_tables.json_values import plain
 from serving.query_tables.kept_rows import KeptRows, Record
 from serving.query_tables.topic_table import Found, TopicTable
 
@@ -90,24 +87,3 @@ class QueryTables:
 def _no_registry(why: str) -> ProblemError:
     remedy = "Start the registry, or try again; /health says what serving knows of it."
     return ProblemError(503, "no-registry", "The schema registry does not answer", why, remedy)
-
-
-def plain(value: Any) -> Any:
-    """As JSON has it: bytes are base64, decimals text, numbers that are not finite null. A local time has no zone."""
-    match value:
-        case dict():
-            return {name: plain(each) for name, each in value.items()}
-        case list() | tuple():
-            return [plain(each) for each in value]
-        case bytes():
-            return base64.b64encode(value).decode()
-        case Decimal():
-            return str(value)
-        case float():
-            return value if math.isfinite(value) else None
-        case dt.datetime() if value.tzinfo is not None:
-            return value.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
-        case dt.datetime() | dt.date() | dt.time():
-            return value.isoformat()
-        case _:
-            return value
