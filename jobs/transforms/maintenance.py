@@ -32,7 +32,7 @@ def resumed(windows: Sequence[Window], name: str, at: int, milliseconds: int) ->
     """
     counted, end = at, at + milliseconds
     for pattern, start, stop in windows:
-        if start >= end:
+        if max(start, counted) >= end:
             break
         if stop > counted and re.fullmatch(pattern, name):
             end += stop - max(start, counted)
