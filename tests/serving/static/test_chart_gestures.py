@@ -29,6 +29,11 @@ def moves(page: Page, what: str, act: Callable[[], object]) -> tuple[float, floa
     return (start - NOON) / MINUTE, (end - start) / MINUTE
 
 
+def still(page: Page) -> None:
+    """Hides the messages above the chart: each would move it, whenever it comes or goes, from under the hand."""
+    page.locator("#problem, .as-of").evaluate_all("(messages) => messages.forEach(({ style }) => (style.display = 'none'))")
+
+
 def plot(page: Page) -> float:
     """Width of the plot in pixels."""
     return page.evaluate("sundial.chart.plot.over.clientWidth")
@@ -38,9 +43,7 @@ def test_wheel_pointer_and_keys_move_and_zoom_down_to_ten_seconds(page, past):
     page.set_viewport_size({"width": 1000, "height": 620})
     page.goto(f"{past.url}&service=a&{HOUR}")
     drawn(page)
-    page.locator("#problem").evaluate(
-        "(message) => (message.style.display = 'none')"
-    )  # it would move the chart, whenever it comes
+    still(page)
     page.mouse.move(*place(page, NOON + 45 * MINUTE))
     page.keyboard.down("Control")
     start, length = moves(page, "the wheel with Ctrl", lambda: page.mouse.wheel(0, -350))
@@ -87,6 +90,7 @@ def test_a_finger_moves_and_two_zoom(browser, past):
     page = context.new_page()
     page.goto(f"{past.url}&service=a&{HOUR}")
     drawn(page)
+    still(page)
     page.locator("#chart").scroll_into_view_if_needed()
     devtools = context.new_cdp_session(page)
 
