@@ -39,6 +39,7 @@ def environment(instance: Instance) -> dict[str, str]:
     """Airflow's configuration; the command-line tool `airflow` works with it too (see `sundial env --airflow`)."""
     settings = {
         "CORE__DAGS_FOLDER": ROOT / "dags",
+        "CORE__PLUGINS_FOLDER": ROOT / "dags" / "plugins",
         "CORE__EXECUTOR": "LocalExecutor",
         "CORE__PARALLELISM": 4,
         "CORE__LOAD_EXAMPLES": False,

@@ -89,6 +89,12 @@ def test_a_rollback_reaches_the_running_stream(story, approved):
     assert story.stream().pid == driver
 
 
+def test_the_navigation_of_airflow_has_a_link_to_the_dashboard(story):
+    plugins = story.api.call("GET", "plugins")["plugins"]
+    links = [view for plugin in plugins if plugin["name"] == "sundial" for view in plugin["external_views"]]
+    assert [(link["name"], link["href"], link["url_route"]) for link in links] == [("Sundial", f"{story.instance.api}/", None)]
+
+
 def test_a_second_driver_ends_at_the_held_lock_and_touches_nothing(story):
     folder = StreamFolder(story.instance.streams / STREAM)
     files = [folder.driver_file, folder.launch_lock, folder.supervisor_file]
