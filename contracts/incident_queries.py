@@ -9,6 +9,7 @@ from contracts.incidents import IncidentRule, Incidents
 
 NAME = "incidents"  # of the query, and of its application
 AHEAD = "30 seconds"  # of a reading's time before the broker's clock: one beyond would make all others late, and silent
+MOST_PER_BATCH = 100_000  # the detector needs minutes for 500,000, and the supervision kills a driver that stands still for five
 OF_DATES = ("special_days", "windows")  # of the settings, what concerns some dates alone
 SERVICE = "KeyOfRecord"  # the column of the service's name: no field of a contract is called so
 
@@ -26,6 +27,7 @@ def declared_query(feeds: Iterable[Feed]) -> dict[str, Any]:
         "parameters": {"feeds": {feed.table: settings_of(feed) for feed in feeds}},
         "outputs": [_output(feed) for feed in feeds],
         "delivery": "exactly-once",  # nobody is woken twice
+        "most_per_batch": MOST_PER_BATCH,
     }
 
 

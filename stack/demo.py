@@ -6,6 +6,7 @@ from pathlib import Path
 
 from contracts.feeds import Feed
 from sources.console import bar
+from sources.incidents import parse_incident
 from sources.replay import play
 from sources.services import service_names
 from sources.simulator import Simulation
@@ -14,6 +15,11 @@ from stack.instance import Instance
 from stack.parts import live, process
 
 HISTORY_DAYS = 35
+# From the history's first moment. None is on the same day of the week as the end, so that what is usual then is undisturbed.
+PAST_INCIDENTS = (
+    *("surge@checkout+19d..30m", "outage@search+24d..20m", "slow-leak@login+29d..2h"),
+    *("outage@catalog+32d..10m", "surge@search+33d..15m"),
+)
 
 
 def loaded(instance: Instance, feed: Feed) -> Path:
@@ -28,7 +34,9 @@ def load_history(instance: Instance, feed: Feed) -> int:
     step = feed.interval_seconds * 1000
     end = int(time.time() * 1000) // step * step
     start = end - HISTORY_DAYS * 86_400_000
-    simulation = Simulation(feed, service_names(live.SERVICES), live.SEED)
+    names = service_names(live.SERVICES)
+    incidents = [parse_incident(each, start, names, feed.interval_seconds) for each in PAST_INCIDENTS]
+    simulation = Simulation(feed, names, live.SEED, incidents)
     with bar(f"history → {feed.topic}", (end - start) // step * live.SERVICES) as progress:
         report = play(simulation.readings(start, end), feed, kafka=instance.kafka, registry=instance.registry, progress=progress)
     if report.failed:

@@ -10,6 +10,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
+from contracts import incident_queries
 from contracts.feeds import Feed, load_feed
 from stack import demo
 from stack.errors import StackError, tail
@@ -57,9 +58,18 @@ def run(instance: Instance, say: Say) -> None:
     step(say, 7, f"wait for anomalies in {feed.anomalies_topic}")
     for anomaly in anomalies(instance, feed, seen, since):
         say(f"  {describe(anomaly)}")
-    step(say, 8, "the other feeds: their samples, moved to the present; Airflow computes their baselines while you look around")
-    for other in live.start_samples(instance):
-        api.unpause(f"nightly_baseline.{other}")
+    step(say, 8, "the other feeds: their samples, moved to the present; and the incidents of the past five weeks")
+    others = live.start_samples(instance)
+    for dag in meanwhile(feed.name, others):
+        api.unpause(dag)
+    say("Airflow starts their streams, computes their baselines and finds the incidents while you look around")
+
+
+def meanwhile(feed: str, others: list[str]) -> list[str]:
+    """The DAGs that begin their work while a person looks around: the streams of the other feeds first, as they start soonest."""
+    streams = [Stream(other, STREAM).dag for other in others]
+    incidents = [Stream(incident_queries.NAME, "queries").dag, *(f"find_incidents.{each}" for each in (feed, *others))]
+    return [*streams, *incidents, *(f"nightly_baseline.{other}" for other in others)]
 
 
 def step(say: Say, number: int, what: str) -> None:

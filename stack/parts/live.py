@@ -19,7 +19,7 @@ FEED = "service-use"
 SERVICES = 4
 SEED = 7
 # From the moment the live readings start: something at once, and more while one looks around.
-INCIDENTS = ("surge@checkout+0s..10m", "outage@search+12m..5m", "slow-leak@login+20m..30m", "stuck@catalog+60m..15m")
+INCIDENTS = ("surge@checkout+0s..30m", "outage@search+12m..5m", "slow-leak@login+20m..30m", "stuck@catalog+60m..15m")
 SAMPLES = {  # by feed, as `sundial replay` takes them
     "road-traffic": "metro_interstate_traffic_volume.csv.gz --service I-94 --time-column date_time --value-column traffic_volume",
     "world-cup": "worldcup98_requests_per_minute.csv.gz --service www --timezone UTC --time-column period --value-column count",
