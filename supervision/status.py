@@ -87,6 +87,8 @@ def stopped_on_request(heartbeat: Mapping[str, Any]) -> bool:
 def _ended(folder: StreamFolder, driver: dict[str, Any], heartbeat: dict[str, Any]) -> tuple[str, str | None]:
     if folder.is_switched_off() or stopped_on_request(heartbeat):
         return "stopped", None
+    if not driver and is_locked(folder.launch_lock):
+        return "starting", None  # spark-submit runs, and its driver does not yet
     if "pid" in driver:
         return "dead", f"driver {driver['pid']} is gone: see {folder.name}/{folder.log.name}"
     return "dead", f"no readable {folder.driver_file.name}: no driver got that far"

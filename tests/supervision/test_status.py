@@ -92,6 +92,15 @@ def test_an_empty_folder_is_dead(folder):
     assert "no readable driver.json" in read_status(folder, NOW).problem
 
 
+def test_a_driver_that_was_launched_starts_before_it_reports(folder):
+    with locked(folder.launch_lock):
+        assert (read_status(folder, NOW).state, read_status(folder, NOW).problem) == ("starting", None)
+        folder.write_driver({"pid": 1, "started_at": ago(60).isoformat()})
+        assert read_status(folder, NOW).state == "dead", "its JVM alone lives"
+    folder.driver_file.unlink()
+    assert read_status(folder, NOW).state == "dead", "spark-submit has ended"
+
+
 def test_streams_come_by_name(tmp_path, folder):
     assert read_all(tmp_path / "nowhere") == []
     (folder.path.parent / "a.score").mkdir()
