@@ -51,6 +51,10 @@ class Expectation(BaseModel):
 class GateResultInfo(BaseModel):
     run_id: str
     candidate_version: int
+    compared_with: Annotated[
+        int | None,
+        Field(description="Version of the baseline that it was compared with; null: none was in force, or it is not known."),
+    ]
     checked_at: dt.datetime
     success: Annotated[bool, Field(description="Whether it may be promoted: no expectation failed, but for warnings.")]
     expectations: list[Expectation]
@@ -67,7 +71,7 @@ DayType = Annotated[int, Field(description="1 Monday … 7 Sunday; a public holi
 
 
 class BaselineRow(BaseModel):
-    """What a version of the baseline knows of one service, day type and slot. A number is null where it knows none."""
+    """What a version or a candidate knows of one service, day type and slot. A number is null where it knows none."""
 
     day_type: DayType
     slot: Annotated[int, Field(description="Number of the interval in the local day, from 0 on.")]
@@ -82,17 +86,17 @@ class BaselineRow(BaseModel):
 
 
 class BaselineChange(BaseModel):
-    """A service and day type whose expected values differ between two versions of a baseline."""
+    """A service and day type whose expected values differ between two versions of a baseline, or a version and a candidate."""
 
     service: str
     day_type: DayType
     change: Annotated[
         Literal["added", "removed", "changed"],
-        Field(description="added: only the version `to` knows it; removed: only `from` does."),
+        Field(description="added: only the version `to`, or the candidate, knows it; removed: only `from` does."),
     ]
     slots: Annotated[int | None, Field(description="Slots whose expected value differs; null if not both know them.")]
     mean_before: Annotated[float | None, Field(description="Mean of what the version `from` expects of an interval of the day.")]
-    mean_after: Annotated[float | None, Field(description="Likewise of the version `to`.")]
+    mean_after: Annotated[float | None, Field(description="Likewise of the version `to`, or of the candidate.")]
     pct: Annotated[float | None, Field(description="100 * mean_after / mean_before, in percent.")]
     largest: Annotated[float | None, Field(description="Largest change of a slot, after - before, in the unit of the value.")]
     largest_at: Annotated[ClockTime | None, Field(description="When that slot begins, by the feed's clocks.")]

@@ -1,4 +1,4 @@
-"""The API of baselines: which is in force, which were, what differs between two, and what the gate found."""
+"""The API of baselines: which is in force, which were, how two differ, what a candidate changes, and what the gate found."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -11,14 +11,13 @@ from contracts.feeds import Feed
 from serving import baseline_models, data_docs, rows
 from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, Responses, known_service
 from serving.pages import EXACT, AskedPlace, Place
-from serving.problems import ProblemError
 from serving.rows import JSON, PAGED, Format
 from serving.state import State
 from serving.tables import HELD_GATE_RESULTS
 
 NO_VERSION: Responses = REFUSED | {
-    404: PROBLEM | {"description": "No such feed, service or version."},
-    410: PROBLEM | {"description": "The version's files are no longer kept."},
+    404: PROBLEM | {"description": "No such feed, service, version or candidate."},
+    410: PROBLEM | {"description": "The files of the version or candidate are no longer kept."},
 }
 
 router = APIRouter()
@@ -48,12 +47,13 @@ def _promotion(entry: Entry) -> baseline_models.PromotionInfo:
 
 
 Version = Annotated[int | None, Query(ge=0, lt=EXACT, description="Version of the baseline; that in force if left out.")]
+Candidate = Annotated[int | None, Query(ge=0, lt=EXACT, description="A candidate, by its version, in place of a version.")]
 
 
 @router.get(
     "/api/feeds/{feed}/services/{service:path}/baseline",
     tags=["baseline"],
-    summary="What a version of the baseline knows of one service, by day type and slot",
+    summary="What a version of the baseline, or a candidate, knows of one service, by day type and slot",
     response_model=list[baseline_models.BaselineRow],
     responses=PAGED | NO_VERSION,
 )
@@ -64,12 +64,14 @@ def of_service(
     wanted: Format,
     place: AskedPlace,
     version: Version = None,
+    candidate: Candidate = None,
     day_type: Annotated[int | None, Query(ge=1, le=7, description="Of this day type only: 1 Monday … 7 Sunday.")] = None,
     limit: Annotated[int, Query(ge=1, le=10_000, description="At most so many.")] = 10_000,
 ) -> Response:
     """Without a baseline in force, or of a service that the version does not know, there are no rows."""
-    known_service(state, feed, service)
-    asked = state.tables.version(feed) if version is None else version
+    asked = state.baseline_versions.asked(feed, version, candidate)
+    if service not in state.tables.candidate_services(feed):  # which may be the first to know it
+        known_service(state, feed, service)
     if asked is None:
         return rows.answer(wanted, baseline_models.BaselineRow, [])
     found = state.baseline_versions.of_service(feed, service, asked, day_type)
@@ -80,7 +82,7 @@ def of_service(
 @router.get(
     "/api/feeds/{feed}/baseline/diff",
     tags=["baseline"],
-    summary="What differs between two versions of the baseline, by service and day type",
+    summary="What differs between two versions of the baseline, or what a candidate changes, by service and day type",
     response_model=list[baseline_models.BaselineChange],
     responses=PAGED | NO_VERSION,
 )
@@ -90,26 +92,26 @@ async def diff(
     wanted: Format,
     place: AskedPlace,
     before: Annotated[
-        int | None, Query(alias="from", ge=0, lt=EXACT, description="A version; the one in force before `to` if left out.")
+        int | None,
+        Query(
+            alias="from",
+            ge=0,
+            lt=EXACT,
+            description="A version. If left out: the one before `to`; of a candidate, the one that the gate compared it with.",
+        ),
     ] = None,
     after: Annotated[int | None, Query(alias="to", ge=0, lt=EXACT, description="Another; that in force if left out.")] = None,
+    candidate: Candidate = None,
     limit: Annotated[int, Query(ge=1, le=10_000, description="At most so many.")] = 1000,
 ) -> Response:
-    """Services and day types of which both versions expect the same have no row."""
-    return await anyio.to_thread.run_sync(_diff, state, feed, before, after, limit, place, wanted, limiter=state.answers.long)
+    """Services and day types of which both expect the same have no row."""
+    sides = (before, after, candidate)
+    return await anyio.to_thread.run_sync(_diff, state, feed, sides, limit, place, wanted, limiter=state.answers.long)
 
 
-def _diff(state: State, feed: Feed, before: int | None, after: int | None, limit: int, place: Place, wanted: str) -> Response:
-    versions = [each.version for each in state.tables.promotions(feed)]
-    if after is None:
-        after = next(iter(versions), None)
-    if before is None:
-        before = next((each for each in versions if after is not None and each < after), None)
-    if before is None or after is None:
-        detail = f"Feed {feed.name} has no version of the baseline that was in force before {'now' if after is None else after}."
-        remedy = f"Name two versions (from, to) of those that GET /api/feeds/{feed.name}/baseline lists."
-        raise ProblemError(404, "unknown-version", "No such version", detail, remedy)
-    page, link = place.cut_table(state.baseline_versions.differences(feed, before, after), limit, "service", "day_type")
+def _diff(state: State, feed: Feed, asked: tuple[int | None, ...], limit: int, place: Place, wanted: str) -> Response:
+    versions = state.baseline_versions
+    page, link = place.cut_table(versions.differences(feed, *versions.compared(feed, *asked)), limit, "service", "day_type")
     return rows.answer(wanted, baseline_models.BaselineChange, page, link)
 
 

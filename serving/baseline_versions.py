@@ -1,64 +1,113 @@
-"""Versions of a baseline, in force or past: what each expects of a service, and what differs between two.
+"""Versions of a baseline and its candidates: what each expects of a service, and what differs between two of them.
 
-A version is read as long as its files are kept. Files that two versions share hold the same rows, so a difference reads only the
-others: a night rewrites the day types whose readings changed.
+A side of a difference is a version, in force or past, or a candidate. It is read as long as its files are kept. Files that two
+versions share hold the same rows, so a difference reads only the others: a night rewrites the day types whose readings changed. A
+candidate shares no files with a version, but day types that both made from the same inputs have the same rows.
 """
 
-import datetime as dt
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from contracts.baseline_log import DAY_TYPES
+from contracts.baseline_log import DAY_TYPES, Entry, changed_day_types
 from contracts.feeds import Feed
 from serving.baseline_models import BaselineChange, BaselineRow
-from serving.columns import schema_of, table_of_columns
+from serving.baseline_numbers import change_of, day_of, expected_of, numbers_of
+from serving.columns import schema_of
 from serving.lake import version_of
 from serving.problems import ProblemError
-from serving.tables import Tables, arrays_of, baseline_columns
+from serving.tables import HELD_GATE_RESULTS, Tables
 
 KEPT_DIFFERENCES = 16
 PARTS = ("Last4Avg", "Samples", "Growth", "Spread", "Level", "Scale")  # a baseline of an earlier release lacks the last two
 
 
+@dataclass(frozen=True)
+class Side:
+    """A version of the baseline, or a candidate."""
+
+    version: int
+    candidate: bool = False
+
+    def __str__(self) -> str:
+        return f"candidate {self.version}" if self.candidate else f"version {self.version} of the baseline"
+
+    def table(self, feed: Feed) -> str:
+        return f"baseline_candidate/{feed.table}" if self.candidate else f"baseline/{feed.table}"
+
+
 class BaselineVersions:
-    """Reads `baseline/<feed>` of the lake as of any version in its log. Safe to call from several threads."""
+    """Reads `baseline/<feed>` and `baseline_candidate/<feed>` of the lake as of any version in their logs. Safe to call from
+    several threads."""
 
     def __init__(self, tables: Tables):
         self._tables, self._lake = tables, tables.lake
         self._lock = threading.Lock()
         self._differences: OrderedDict[tuple, pa.Table] = OrderedDict()
 
-    def of_service(self, feed: Feed, service: str, version: int, day_type: int | None = None) -> pa.Table:
+    def asked(self, feed: Feed, version: int | None, candidate: int | None) -> Side | None:
+        """The one that a request names, or else the version in force; None: there is none."""
+        if version is not None and candidate is not None:
+            raise _both("version")
+        if candidate is not None:
+            return Side(candidate, candidate=True)
+        in_force = self._tables.version(feed) if version is None else version
+        return None if in_force is None else Side(in_force)
+
+    def compared(self, feed: Feed, before: int | None, after: int | None, candidate: int | None) -> tuple[Side, Side]:
+        """The two that a request names. By default the second is the version in force, and the first the one before it; a
+        candidate is compared with the version that the gate compared it with, or else with the one in force."""
+        if after is not None and candidate is not None:
+            raise _both("to")
+        second = self.asked(feed, after, candidate)
+        if before is None and second is not None:
+            before = self._judged_against(feed, second) if second.candidate else self._in_force_before(feed, second)
+        if before is None or second is None:
+            detail = f"Feed {feed.name} has no version of the baseline that was in force before {second or 'now'}."
+            remedy = f"GET /api/feeds/{feed.name}/baseline lists the versions that can be named (from, to)."
+            raise ProblemError(404, "unknown-version", "No such version", detail, remedy)
+        return Side(before), second
+
+    def _in_force_before(self, feed: Feed, version: Side) -> int | None:
+        return next((each.version for each in self._tables.promotions(feed) if each.version < version.version), None)
+
+    def _judged_against(self, feed: Feed, candidate: Side) -> int | None:
+        self._entry(feed, candidate)
+        results = self._tables.gate_results(feed, HELD_GATE_RESULTS)
+        against = next((each.compared_with for each in results if each.candidate_version == candidate.version), None)
+        return self._tables.version(feed) if against is None else against
+
+    def of_service(self, feed: Feed, service: str, side: Side, day_type: int | None = None) -> pa.Table:
         """Rows of BaselineRow by day type and slot: of all day types, or of one."""
         here = ds.field("ServiceName") == service
         if day_type is not None:
             here &= ds.field("DayType") == day_type
-        dataset = self._open(feed, version).to_pyarrow_dataset()
+        dataset = self._open(feed, side).to_pyarrow_dataset()
         names = ["DayType", *(name for name in PARTS if name in dataset.schema.names)]
         try:
             found = dataset.to_table(columns=names, filter=here).sort_by("DayType")
         except FileNotFoundError:
-            raise _gone(feed, version) from None
-        days = [_day(feed, _numbers(found, row)) for row in range(len(found)) if found["Growth"][row].is_valid]
+            raise _gone(feed, side) from None
+        days = [day_of(feed, numbers_of(found, row)) for row in range(len(found)) if found["Growth"][row].is_valid]
         return pa.concat_tables([schema_of(BaselineRow).empty_table(), *days])
 
-    def differences(self, feed: Feed, before: int, after: int) -> pa.Table:
-        """Rows of BaselineChange by service and day type: where the two versions' expected values differ."""
-        tables = [self._open(feed, version) for version in (before, after)]
-        made_of = (feed.name, feed.rule.normal, version_of(tables[0])[0], before, after)
+    def differences(self, feed: Feed, before: Side, after: Side) -> pa.Table:
+        """Rows of BaselineChange by service and day type: where the expected values of the two differ."""
+        sides = (before, after)
+        tables = [self._open(feed, side) for side in sides]
+        made_of = (feed.name, feed.rule.normal, sides, *(version_of(table)[0] for table in tables))
         with self._lock:
             kept = self._differences.get(made_of)
         if kept is not None:
             return kept
-        found = sorted((row for day in DAY_TYPES for row in self._of_day(feed, day, tables, (before, after))), key=_by_service)
+        days = self._day_types(feed, sides)
+        found = sorted((row for day in days for row in self._of_day(feed, day, tables, sides)), key=_by_service)
         difference = pa.Table.from_pylist(found, schema_of(BaselineChange))
         with self._lock:
             self._differences[made_of] = difference
@@ -66,110 +115,61 @@ class BaselineVersions:
                 self._differences.popitem(last=False)
         return difference
 
-    def _of_day(self, feed: Feed, day: int, tables: list[DeltaTable], versions: tuple[int, int]) -> Iterator[dict]:
+    def _day_types(self, feed: Feed, sides: tuple[Side, Side]) -> Iterable[int]:
+        """Those of which the two may differ."""
+        before, after = (self._entry(feed, side).inputs for side in sides)
+        one_table = sides[0].candidate == sides[1].candidate
+        return DAY_TYPES if one_table or before is None or after is None else changed_day_types(after, before)
+
+    def _of_day(self, feed: Feed, day: int, tables: list[DeltaTable], sides: tuple[Side, Side]) -> Iterator[dict]:
         datasets = [table.to_pyarrow_dataset() for table in tables]
         parts = [{each.path: each for each in dataset.get_fragments(ds.field("DayType") == day)} for dataset in datasets]
+        shared = parts[0].keys() & parts[1].keys() if sides[0].candidate == sides[1].candidate else set()
         expected = []
-        for dataset, own, others, version in zip(datasets, parts, reversed(parts), versions, strict=True):
+        for dataset, own, side in zip(datasets, parts, sides, strict=True):
             try:
-                expected.append(_expected(feed, dataset, [own[path] for path in own.keys() - others.keys()]))
+                expected.append(expected_of(feed, dataset, [own[path] for path in own.keys() - shared]))
             except FileNotFoundError:
-                raise _gone(feed, version) from None
+                raise _gone(feed, side) from None
         for service in expected[0].keys() | expected[1].keys():
-            change = _change(feed, *(each.get(service) for each in expected))
+            change = change_of(feed, *(each.get(service) for each in expected))
             if change is not None:
                 yield {"service": service, "day_type": day} | change
 
-    def _open(self, feed: Feed, version: int) -> DeltaTable:
-        log = self._tables.promotions(feed)
-        if not any(each.version == version for each in log):
+    def _log(self, feed: Feed, side: Side) -> list[Entry]:
+        return self._tables.candidates(feed) if side.candidate else self._tables.promotions(feed)
+
+    def _entry(self, feed: Feed, side: Side) -> Entry:
+        """What the log says of it. Raises a problem if the log does not have it."""
+        log = self._log(feed, side)
+        found = next((each for each in log if each.version == side.version), None)
+        if found is None:
             known = ", ".join(str(each.version) for each in log[:20]) or "none yet"
-            remedy = f"GET /api/feeds/{feed.name}/baseline lists the versions; the newest are: {known}."
-            raise ProblemError(404, "unknown-version", "No such version", f"Feed {feed.name} has no baseline {version}.", remedy)
-        name = f"baseline/{feed.table}"
-        if version == log[0].version and (newest := self._lake.open(name)) is not None:
+            listed = "gate-results" if side.candidate else "baseline"
+            remedy = f"GET /api/feeds/{feed.name}/{listed} lists the versions; the newest are: {known}."
+            raise ProblemError(404, "unknown-version", "No such version", f"Feed {feed.name} has no {side}.", remedy)
+        return found
+
+    def _open(self, feed: Feed, side: Side) -> DeltaTable:
+        self._entry(feed, side)
+        name = side.table(feed)
+        if side.version == self._log(feed, side)[0].version and (newest := self._lake.open(name)) is not None:
             return newest  # only upkeep came after it
         try:
-            return DeltaTable(f"{self._lake.root}/{name}", version=version)
+            return DeltaTable(f"{self._lake.root}/{name}", version=side.version)
         except DeltaError:
-            raise _gone(feed, version) from None
+            raise _gone(feed, side) from None
 
 
-def _gone(feed: Feed, version: int) -> ProblemError:
-    detail = f"The files of version {version} of the baseline of {feed.name} were deleted, as they were older than is kept."
-    remedy = "Ask for a newer version. maintain_tables says for how many days older ones are kept (--keep-days)."
+def _both(other: str) -> ProblemError:
+    detail = f"{other}, candidate: only one of them can be asked for."
+    return ProblemError(422, "invalid-parameter", "A parameter is not valid", detail, f"Leave {other} or candidate out.")
+
+
+def _gone(feed: Feed, side: Side) -> ProblemError:
+    detail = f"The files of {side} of {feed.name} were deleted, as they were older than is kept."
+    remedy = "Ask for a newer one. maintain_tables says for how many days older ones are kept (--keep-days)."
     return ProblemError(410, "version-gone", "No longer kept", detail, remedy)
-
-
-def _numbers(table: pa.Table, row: int) -> dict[str, np.ndarray]:
-    """The cells of a row as arrays of doubles; NaN: null. A missing array is empty."""
-    cells = {name: table[name][row] for name in table.column_names if name != "ServiceName"}
-    lists = {name: cell.values if pa.types.is_list(cell.type) else pa.array([cell.as_py()]) for name, cell in cells.items()}
-    return {
-        name: np.zeros(0) if values is None else values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        for name, values in lists.items()
-    }
-
-
-def _day(feed: Feed, numbers: dict[str, np.ndarray]) -> pa.Table:
-    """All slots of one day type."""
-    slot = np.arange(feed.slots)
-    of_day = arrays_of(feed, numbers)
-
-    def by_slot(values: np.ndarray | None) -> np.ndarray:
-        """Of each slot: of its own, or of the window of slots in which it lies; NaN where there is nothing."""
-        return values[slot * len(values) // feed.slots] if values is not None and len(values) else np.full(feed.slots, np.nan)
-
-    columns = {
-        "day_type": np.full(feed.slots, int(numbers["DayType"][0])),
-        "slot": slot,
-        "local_time": pa.array(slot * feed.interval_seconds, pa.int32()).cast(pa.time32("s")),
-        "expected": by_slot(of_day.normal * of_day.growth),
-        "last4avg": by_slot(numbers.get("Last4Avg")),
-        "samples": pa.array(by_slot(numbers.get("Samples")), from_pandas=True).cast(pa.int64()),
-        "growth": np.full(feed.slots, numbers["Growth"][0]),
-        "spread": by_slot(numbers.get("Spread")),
-        "level": by_slot(numbers.get("Level")),
-        "scale": by_slot(numbers.get("Scale")),
-    }
-    return table_of_columns(BaselineRow, columns)
-
-
-def _expected(feed: Feed, dataset: ds.Dataset, fragments: list[ds.Fragment]) -> dict[str, np.ndarray]:
-    """By service, what is expected of each slot of the fragments' day type."""
-    names = [name for name in baseline_columns(feed) if name in dataset.schema.names]
-    found: dict[str, np.ndarray] = {}
-    for fragment in fragments:
-        rows = fragment.to_table(schema=dataset.schema, columns=["ServiceName", *names])
-        for row in range(len(rows)):
-            if rows["Growth"][row].is_valid:
-                of_day = arrays_of(feed, _numbers(rows, row))
-                found[rows["ServiceName"][row].as_py()] = of_day.normal * of_day.growth
-    return found
-
-
-def _change(feed: Feed, before: np.ndarray | None, after: np.ndarray | None) -> dict | None:
-    """The other fields of BaselineChange that are not null; None: nothing changed."""
-    if before is not None and after is not None and np.array_equal(before, after, equal_nan=True):
-        return None
-    mean_before, mean_after = _mean(before), _mean(after)
-    change = "added" if before is None else "removed" if after is None else "changed"
-    found: dict[str, Any] = {"change": change, "mean_before": mean_before, "mean_after": mean_after}
-    if mean_before and mean_after is not None:
-        found["pct"] = 100 * mean_after / mean_before
-    if before is None or after is None or len(before) != len(after):
-        return found
-    difference = after - before
-    found["slots"] = int(np.count_nonzero(~((before == after) | (np.isnan(before) & np.isnan(after)))))
-    if not np.isnan(difference).all():
-        slot = int(np.nanargmax(np.abs(difference)))
-        found["largest"] = difference[slot].item()
-        found["largest_at"] = (dt.datetime.min + dt.timedelta(seconds=slot * feed.interval_seconds)).time()
-    return found
-
-
-def _mean(expected: np.ndarray | None) -> float | None:
-    return None if expected is None or np.isnan(expected).all() else np.nanmean(expected).item()
 
 
 def _by_service(row: dict) -> tuple[str, int]:

@@ -182,6 +182,7 @@ export interface Expectation {
 export interface GateResultInfo {
   run_id: string;
   candidate_version: number;
+  compared_with: number | null;
   checked_at: string;
   success: boolean;
   expectations: Expectation[];

@@ -35,13 +35,15 @@ class Arrays:
 class GateResult:
     run_id: str
     candidate_version: int
+    compared_with: int | None  # version of the baseline; None: none was in force, or that is not known
     checked_at: dt.datetime
     success: bool
     expectations: list[dict]
 
 
 class Tables:
-    """Reads `baseline/<feed>`, `exclusions/<feed>` and `gate_results`. Safe to call from several threads."""
+    """Reads `baseline/<feed>`, `baseline_candidate/<feed>`, `exclusions/<feed>` and `gate_results`. Safe to call from several
+    threads."""
 
     def __init__(self, lake: Lake):
         self.lake = lake
@@ -78,10 +80,22 @@ class Tables:
 
     def services(self, feed: Feed) -> frozenset[str]:
         """Services that the baseline in force knows."""
-        table = self._baseline(feed)
-        return (
-            frozenset() if table is None else self.lake.of_version(("services", feed.name), table, lambda: _read_services(table))
-        )
+        return self._services(("services", feed.name), self._baseline(feed))
+
+    def _services(self, what: tuple[str, str], table: DeltaTable | None) -> frozenset[str]:
+        return frozenset() if table is None else self.lake.of_version(what, table, lambda: _read_services(table))
+
+    def candidates(self, feed: Feed) -> list[Entry]:
+        """What built each version of the feed's candidate, newest first."""
+        table = self._candidate(feed)
+        if table is None:
+            return []
+        log = self.lake.of_version(("candidates", feed.name), table, lambda: baseline_log(table.history()))
+        return list(log.entries)
+
+    def candidate_services(self, feed: Feed) -> frozenset[str]:
+        """Services that the newest candidate knows."""
+        return self._services(("candidate services", feed.name), self._candidate(feed))
 
     def arrays(self, feed: Feed, service: str, day_type: int) -> Arrays | None:
         """The baseline in force of one service and day type; None: none."""
@@ -127,10 +141,7 @@ class Tables:
         if table is None:
             return []
         newest = self.lake.of_version(("gate results", feed.name), table, lambda: _read_gate_results(table, feed))
-        return [
-            GateResult(row["RunId"], row["CandidateVersion"], _utc(row["CheckedAt"]), row["Success"], json.loads(row["Results"]))
-            for row in newest.slice(0, limit).to_pylist()
-        ]
+        return [_gate_result(row) for row in newest.slice(0, limit).to_pylist()]
 
     def awaits_approval(self, feed: Feed) -> bool | None:
         """Whether the gate refused the newest candidate, and a person may promote it; None: the gate has judged none.
@@ -143,14 +154,9 @@ class Tables:
         in_force = self._log(feed).in_force
         if newest.success or in_force is None:
             return not newest.success
-        as_of = self._candidates(feed).get(newest.candidate_version)
+        as_of = next((each.as_of for each in self.candidates(feed) if each.version == newest.candidate_version), None)
         overtaken = as_of is not None and in_force.as_of is not None and as_of < in_force.as_of
         return not overtaken and in_force.promoted_at < newest.checked_at
-
-    def _candidates(self, feed: Feed) -> dict[int, dt.date | None]:
-        """The date that each version of the feed's candidate is as of."""
-        table = self.lake.open(f"baseline_candidate/{feed.table}")
-        return {} if table is None else self.lake.of_version(("candidates", feed.name), table, lambda: _read_candidates(table))
 
     def _log(self, feed: Feed) -> BaselineLog:
         table = self._baseline(feed)
@@ -160,6 +166,9 @@ class Tables:
 
     def _baseline(self, feed: Feed) -> DeltaTable | None:
         return self.lake.open(f"baseline/{feed.table}")
+
+    def _candidate(self, feed: Feed) -> DeltaTable | None:
+        return self.lake.open(f"baseline_candidate/{feed.table}")
 
 
 def _read_arrays(dataset: ds.Dataset, feed: Feed, service: str, day_type: int) -> Arrays | None:
@@ -209,14 +218,18 @@ def _read_statements(table: DeltaTable) -> list[Statement]:
 
 def _read_gate_results(table: DeltaTable, feed: Feed) -> pa.Table:
     """The feed's newest results, newest first."""
+    dataset = table.to_pyarrow_dataset()
     columns = ["RunId", "CandidateVersion", "CheckedAt", "Success", "Results"]
-    rows = table.to_pyarrow_dataset().to_table(columns=columns, filter=ds.field("Feed") == feed.name)
+    if "ComparedWith" in dataset.schema.names:  # the gate of an earlier release did not keep it
+        columns.append("ComparedWith")
+    rows = dataset.to_table(columns=columns, filter=ds.field("Feed") == feed.name)
     return rows.sort_by([("CheckedAt", "descending"), ("RunId", "ascending")]).slice(0, HELD_GATE_RESULTS)
 
 
-def _read_candidates(table: DeltaTable) -> dict[int, dt.date | None]:
-    built = baseline_log(table.history()).entries  # a candidate's commit says of itself what a promotion says
-    return {entry.version: entry.as_of for entry in built}
+def _gate_result(row: dict) -> GateResult:
+    against, results = row.get("ComparedWith"), json.loads(row["Results"])
+    known = None if against is None or against < 0 else against  # -1: none was in force
+    return GateResult(row["RunId"], row["CandidateVersion"], known, _utc(row["CheckedAt"]), row["Success"], results)
 
 
 def _utc(instant: dt.datetime) -> dt.datetime:

@@ -96,8 +96,8 @@ def test_a_version_that_never_was_is_refused_with_those_that_were(client, feed, 
     path = f"/api/feeds/{feed.name}/baseline/diff"
     assert "before now" in problem(client.get(path), 404, "unknown-version")["detail"]
     world.promote(lake, feed, {"a": 10.0}, at=dt.datetime.now(dt.UTC).isoformat())
-    assert "before 0" in problem(client.get(path), 404, "unknown-version")["detail"]
+    assert "before version 0" in problem(client.get(path), 404, "unknown-version")["detail"]
     for query in (f"{path}?from=0&to=5", f"/api/feeds/{feed.name}/services/a/baseline?version=5"):
         body = problem(client.get(query), 404, "unknown-version")
-        assert (body["detail"], body["remedy"][-3:]) == (f"Feed {feed.name} has no baseline 5.", " 0.")
+        assert (body["detail"], body["remedy"][-3:]) == (f"Feed {feed.name} has no version 5 of the baseline.", " 0.")
     problem(client.get(f"{path}?from=-1"), 422, "invalid-parameter")

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,6 +42,18 @@ def shape(slot: int, slots: int, scale: float = 100.0) -> float:
 
 def promote(lake: Path, feed: Feed, scales: dict[str, float], days=range(1, 8), growth: float = 1.0, **more) -> None:
     """One promotion: a baseline of these services (name to scale) on these day types, replacing the one in force."""
+    _overwrite(baseline_path(lake, feed), feed, scales, days, growth, NOTE | more)
+
+
+def build(lake: Path, feed: Feed, as_of: str = "2026-11-21", scales: dict[str, float] | None = None, **more) -> int:
+    """A candidate as of that date, of these services (name to scale) on all day types: its version."""
+    path = str(lake / "baseline_candidate" / feed.table)
+    note = {"as_of": as_of, "run_id": "night-1", "inputs": {str(day): as_of for day in range(1, 8)}}
+    _overwrite(path, feed, scales or {}, range(1, 8), 1.0, note | more)
+    return DeltaTable(path).version()
+
+
+def _overwrite(path: str, feed: Feed, scales: dict[str, float], days: Iterable[int], growth: float, note: dict) -> None:
     rows = [
         {
             "ServiceName": service,
@@ -55,20 +68,12 @@ def promote(lake: Path, feed: Feed, scales: dict[str, float], days=range(1, 8), 
         for day in days
     ]
     write_deltalake(
-        baseline_path(lake, feed),
+        path,
         pa.Table.from_pylist(rows, schema=BASELINE),
         mode="overwrite",
         partition_by=["DayType"],
-        commit_properties=properties(NOTE | more),
+        commit_properties=properties(note),
     )
-
-
-def build(lake: Path, feed: Feed, as_of: str, run_id: str = "night-1") -> int:
-    """A candidate as of that date: its version."""
-    path = str(lake / "baseline_candidate" / feed.table)
-    note = {"as_of": as_of, "run_id": run_id}
-    write_deltalake(path, pa.table({"DayType": [1]}), mode="append", commit_properties=properties(note))
-    return DeltaTable(path).version()
 
 
 def roll_back(lake: Path, feed: Feed, version: int, **more) -> None:
@@ -130,8 +135,16 @@ def archive(lake: Path, feed: Feed, readings: dict[tuple[str, dt.datetime], int]
 
 
 def gate_result(
-    lake: Path, feed: Feed, run_id: str, success: bool, results: list[dict], at: dt.datetime, candidate: int = 3
+    lake: Path,
+    feed: Feed,
+    run_id: str,
+    success: bool,
+    results: list[dict],
+    at: dt.datetime,
+    candidate: int = 3,
+    compared_with: int | None = None,
 ) -> None:
+    """compared_with: None: as the gate of an earlier release kept it, without this column; -1: no baseline was in force."""
     row = {
         "Feed": feed.name,
         "RunId": run_id,
@@ -141,20 +154,11 @@ def gate_result(
         "Results": json.dumps(results),
         "DocsPath": str(lake / "data_docs" / feed.table / run_id),
     }
-    table = pa.Table.from_pylist([row]).cast(
-        pa.schema(
-            [
-                ("Feed", pa.string()),
-                ("RunId", pa.string()),
-                ("CandidateVersion", pa.int64()),
-                ("CheckedAt", pa.timestamp("us", "UTC")),
-                ("Success", pa.bool_()),
-                ("Results", pa.string()),
-                ("DocsPath", pa.string()),
-            ]
-        )
-    )
-    write_deltalake(str(lake / "gate_results"), table, mode="append")
+    if compared_with is not None:
+        row["ComparedWith"] = compared_with
+    kinds = {int: pa.int64(), bool: pa.bool_(), str: pa.string(), dt.datetime: pa.timestamp("us", "UTC")}
+    schema = pa.schema([(name, kinds[type(value)]) for name, value in row.items()])
+    write_deltalake(str(lake / "gate_results"), pa.Table.from_pylist([row], schema), mode="append", schema_mode="merge")
 
 
 def data_docs(lake: Path, feed: Feed, run_id: str, time: str = "20261120T030000.000000Z", text: str = "report") -> Path:

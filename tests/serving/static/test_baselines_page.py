@@ -62,7 +62,7 @@ def test_a_version_that_is_no_longer_kept_is_said_to_be(page, baselines, lake, f
     expect(page.locator("#changes")).to_be_hidden()
     expect(page.locator("#problem")).to_be_hidden()
     page.goto(baselines.of(**{"from": 0, "to": 7}))
-    expect(page.locator("#changes-empty")).to_contain_text(f"Feed {feed.name} has no baseline 7.")
+    expect(page.locator("#changes-empty")).to_contain_text(f"Feed {feed.name} has no version 7 of the baseline.")
 
 
 @WIDTHS
