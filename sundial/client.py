@@ -24,6 +24,7 @@ from serving.baseline_models import Baseline, BaselineChange, BaselineRow, GateR
 from serving.health_models import Health, StreamInfo
 from serving.models import AnomalyInfo, Bucket, DeadLetterInfo, FeedInfo, IncidentInfo, Point, ServiceInfo
 from serving.query_tables.models import QueryInfo, QueryRow
+from sundial.addresses import feed_path, service_path, span_query, window_query
 from sundial.errors import ApiError, refused
 from sundial.events import Event, followed
 from sundial.rows import Rows
@@ -71,7 +72,7 @@ class Client:
 
     def services(self, feed: str) -> Rows[ServiceInfo]:
         """The feed's services by name, with their newest readings."""
-        return self._rows(ServiceInfo, f"{_feed(feed)}/services")
+        return self._rows(ServiceInfo, f"{feed_path(feed)}/services")
 
     def readings(
         self,
@@ -83,8 +84,8 @@ class Client:
         limit: int | None = None,
     ) -> Rows[Point]:
         """The service's readings with their expected values, oldest first: of the last `minutes`, or from start to end."""
-        window = _window(minutes, start, end)
-        return self._rows(Point, f"{_service(feed, service)}/readings", limit, page=10_000, **window)
+        window = window_query(minutes, start, end)
+        return self._rows(Point, f"{service_path(feed, service)}/readings", limit, page=10_000, **window)
 
     def series(
         self,
@@ -96,11 +97,11 @@ class Client:
         width: int = 1500,
     ) -> Rows[Bucket]:
         """The same in at most `width` buckets, with what is expected of intervals without a reading: the data of a chart."""
-        return self._rows(Bucket, f"{_service(feed, service)}/series", width=width, **_window(minutes, start, end))
+        return self._rows(Bucket, f"{service_path(feed, service)}/series", width=width, **window_query(minutes, start, end))
 
     def anomalies(self, feed: str, service: str | None = None, limit: int | None = None) -> Rows[AnomalyInfo]:
         """The latest anomalies, newest first."""
-        return self._rows(AnomalyInfo, f"{_feed(feed)}/anomalies", limit, page=500, service=service)
+        return self._rows(AnomalyInfo, f"{feed_path(feed)}/anomalies", limit, page=500, service=service)
 
     def incidents(
         self,
@@ -114,8 +115,8 @@ class Client:
     ) -> Rows[IncidentInfo]:
         """The incidents that last between start and end, at most 45 days; without them the latest. Newest first. Members of
         groups are left out unless `service` or `group` asks for them."""
-        query = {"service": service, "open": "true" if only_open else None, "group": group} | _span(start, end)
-        return self._rows(IncidentInfo, f"{_feed(feed)}/incidents", limit, page=500, **query)
+        query = {"service": service, "open": "true" if only_open else None, "group": group} | span_query(start, end)
+        return self._rows(IncidentInfo, f"{feed_path(feed)}/incidents", limit, page=500, **query)
 
     def all_incidents(
         self,
@@ -131,38 +132,50 @@ class Client:
         """The incidents of all feeds, open ones first, then the newest first: those that last between start and end, at most 45
         days; without them the latest. Members of groups are left out unless `service` or `search`, a part of the name, asks for
         services."""
-        query = {"feed": feed, "service": service, "search": search, "state": state, "kind": kind} | _span(start, end)
+        query = {"feed": feed, "service": service, "search": search, "state": state, "kind": kind} | span_query(start, end)
         return self._rows(IncidentInfo, "/api/incidents", limit, page=500, **query)
 
     def dead_letters(self, feed: str, limit: int = 100) -> Rows[DeadLetterInfo]:
         """The newest records that could not be read, at most 100, with the reasons."""
-        return self._rows(DeadLetterInfo, f"{_feed(feed)}/dead-letters", page=100, limit=limit)
+        return self._rows(DeadLetterInfo, f"{feed_path(feed)}/dead-letters", page=100, limit=limit)
 
     def baseline(self, feed: str) -> Baseline:
         """The baseline in force, and what put the newest 50 versions in force."""
-        return Baseline.model_validate_json(self._get(f"{_feed(feed)}/baseline", "application/json").content)
+        return Baseline.model_validate_json(self._get(f"{feed_path(feed)}/baseline", "application/json").content)
 
     def baseline_versions(self, feed: str, limit: int | None = None) -> Rows[PromotionInfo]:
         """What put each version of the baseline in force, by whom and from which candidate, newest first."""
-        return self._rows(PromotionInfo, f"{_feed(feed)}/baseline", limit, page=500)
+        return self._rows(PromotionInfo, f"{feed_path(feed)}/baseline", limit, page=500)
 
     def baseline_of(
-        self, feed: str, service: str, version: int | None = None, day_type: int | None = None, limit: int | None = None
+        self,
+        feed: str,
+        service: str,
+        version: int | None = None,
+        day_type: int | None = None,
+        limit: int | None = None,
+        candidate: int | None = None,
     ) -> Rows[BaselineRow]:
-        """What a version, or that in force, knows of the service, by day type and slot."""
-        path = f"{_service(feed, service)}/baseline"
-        return self._rows(BaselineRow, path, limit, page=10_000, version=version, day_type=day_type)
+        """What a version, that in force or a candidate knows of the service, by day type and slot."""
+        query = {"version": version, "candidate": candidate, "day_type": day_type}
+        return self._rows(BaselineRow, f"{service_path(feed, service)}/baseline", limit, page=10_000, **query)
 
     def baseline_diff(
-        self, feed: str, before: int | None = None, after: int | None = None, limit: int | None = None
+        self,
+        feed: str,
+        before: int | None = None,
+        after: int | None = None,
+        limit: int | None = None,
+        candidate: int | None = None,
     ) -> Rows[BaselineChange]:
-        """Services and day types whose expected values differ between two versions. By default: the one in force and the one
-        before."""
-        return self._rows(BaselineChange, f"{_feed(feed)}/baseline/diff", limit, page=10_000, **{"from": before, "to": after})
+        """Services and day types whose expected values differ between two versions, by default the one in force and the one
+        before; or between a version, by default the one that the gate compared it with, and a candidate."""
+        query = {"from": before, "to": after, "candidate": candidate}
+        return self._rows(BaselineChange, f"{feed_path(feed)}/baseline/diff", limit, page=10_000, **query)
 
     def gate_results(self, feed: str, limit: int | None = None) -> Rows[GateResultInfo]:
         """What the gate found of each candidate, newest first. `observed` and `sample` are JSON as text."""
-        return self._rows(GateResultInfo, f"{_feed(feed)}/gate-results", limit, page=500)
+        return self._rows(GateResultInfo, f"{feed_path(feed)}/gate-results", limit, page=500)
 
     def queries(self) -> Rows[QueryInfo]:
         """Every declared query with the topics that it reads and writes."""
@@ -226,21 +239,3 @@ class Client:
         if answer.status_code != 200:
             raise refused(answer)
         return answer
-
-
-def _feed(feed: str) -> str:
-    return f"/api/feeds/{quote(feed, safe='')}"
-
-
-def _service(feed: str, service: str) -> str:
-    return f"{_feed(feed)}/services/{quote(service, safe='')}"
-
-
-def _window(minutes: int, start: dt.datetime | None, end: dt.datetime | None) -> dict[str, Any]:
-    if start is None and end is None:
-        return {"minutes": minutes}
-    return _span(start, end)
-
-
-def _span(start: dt.datetime | None, end: dt.datetime | None) -> dict[str, Any]:
-    return {"from": start and start.isoformat(), "to": end and end.isoformat()}

@@ -48,7 +48,8 @@ def described(tmp_path_factory):
     world.promote(lake, FEED, dict.fromkeys(NAMES, 10.0), days=[1])
     world.promote(lake, FEED, {"a": 10.0}, gate=None, by=None, reason=None, candidate_version=None)
     world.archive(lake, FEED, {("a", now): 5})
-    world.gate_result(lake, FEED, "run-1", True, [world.expectation(), world.expectation(success=False)], now)
+    found = [world.expectation(), world.expectation(success=False)]
+    world.gate_result(lake, FEED, "run-1", True, found, now, world.build(lake, FEED, scales={"a": 20.0}), compared_with=0)
     world.data_docs(lake, FEED, "run-1")
     settings = Settings(
         "127.0.0.1:1", "http://127.0.0.1:1", str(lake), str(folder / "streams"), feeds=declare(folder / "feeds", FEED)

@@ -58,7 +58,8 @@ def fill(state, feed, lake) -> None:  # noqa: F811
         state.incidents.put(feed.name, of(NAME, at + 10_000 * number, "closed" if number else "opened"))
     for scale in (10.0, 20.0):
         world.promote(lake, feed, {NAME: scale}, days=[1, 2])
-    world.gate_result(lake, feed, "run-1", True, [world.expectation(success=False)], NOON)
+    candidate = world.build(lake, feed, scales={NAME: 30.0})
+    world.gate_result(lake, feed, "run-1", True, [world.expectation(success=False)], NOON, candidate, compared_with=0)
 
 
 def test_rows_are_objects_and_tables(state, sundial, feed, lake):  # noqa: F811
@@ -92,6 +93,11 @@ def test_each_method_answers_what_is_there(state, sundial, feed, lake):  # noqa:
     assert (past.day_type, past.local_time, past.last4avg) == (2, dt.time(), pytest.approx(world.shape(0, feed.slots, 10.0)))
     assert [(each.day_type, each.pct) for each in sundial.baseline_diff(feed.name, 0, 1)] == [(1, 200.0), (2, 200.0)]
     (judged,) = sundial.gate_results(feed.name)
+    changes = sundial.baseline_diff(feed.name, candidate=judged.candidate_version, limit=3)
+    assert [(each.day_type, each.pct) for each in changes] == [(1, pytest.approx(300.0)), (2, pytest.approx(300.0)), (3, None)]
+    assert [each.pct for each in sundial.baseline_diff(feed.name, before=1, candidate=0, limit=1)] == [pytest.approx(150.0)]
+    built = sundial.baseline_of(feed.name, NAME, candidate=0, day_type=3, limit=1)[0]
+    assert (built.day_type, built.last4avg, judged.compared_with) == (3, pytest.approx(world.shape(0, feed.slots, 30.0)), 0)
     assert (judged.run_id, judged.expectations[0].observed) == ("run-1", "2 rows at fault")
     assert (len(sundial.streams()), sundial.health().kafka.caught_up) == (0, False)
 
@@ -126,6 +132,7 @@ ARGUMENTS = {
     "group": "g",
     "before": 0,
     "after": 1,
+    "candidate": 0,
     "version": 0,
     "day_type": 1,
     "limit": 5,
