@@ -168,7 +168,7 @@ def _both(other: str) -> ProblemError:
 
 def _gone(feed: Feed, side: Side) -> ProblemError:
     detail = f"The files of {side} of {feed.name} were deleted, as they were older than is kept."
-    remedy = "Ask for a newer one. maintain_tables says for how many days older ones are kept (--keep-days)."
+    remedy = "Ask for a newer version. maintain_tables says for how many days older ones are kept (--keep-days)."
     return ProblemError(410, "version-gone", "No longer kept", detail, remedy)
 
 

@@ -1,5 +1,6 @@
-// What differs between two versions of a baseline, service by service: which change is the largest, and all of it in words.
+// What differs between two versions of a baseline, or what a candidate changes, service by service: which change is the largest, and all of it in words.
 
+import { sentence } from "./baseline_sides.js";
 import { offBy } from "./dom.js";
 
 /** @import { BaselineChange } from "../page.d.ts" */
@@ -53,8 +54,8 @@ const services = (number) => `${number.toLocaleString("en")} service${number ===
 
 /**
  * @param {ServiceChange[]} list
- * @param {number} before
- * @param {number} after
+ * @param {string} before its name
+ * @param {string} after
  * @param {string[] | null} known the services that `after` knows; null where the page does not know them
  */
 export function inWords(list, before, after, known) {
@@ -74,8 +75,8 @@ export function inWords(list, before, after, known) {
   const changed = new Set(list.map((each) => each.service));
   const same = known?.filter((each) => !changed.has(each)).length ?? 0;
   const rest = [arrived(of("added"), "new"), arrived(of("removed"), "gone"), same ? `${services(same)} ${is(same)} as before` : ""];
-  if (!list.length) return `v${after} expects the same as v${before}${known ? ` of ${services(same)}` : ""}.`;
-  return `${[expects.length ? `v${after} expects ${expects.join(", ")}` : "", ...rest].filter(Boolean).join("; ")}.`;
+  if (!list.length) return sentence(`${after} expects the same as ${before}${known ? ` of ${services(same)}` : ""}.`);
+  return sentence(`${[expects.length ? `${after} expects ${expects.join(", ")}` : "", ...rest].filter(Boolean).join("; ")}.`);
 }
 
 /** @type {(number: number) => string} */

@@ -1,4 +1,4 @@
-// What two versions of a baseline expect of one service and day type, by time of day, with the spread of the newer one. Drawn by uPlot.
+// What two versions of a baseline, or a version and a candidate, expect of one service and day type, by time of day, with the spread of the newer one. Drawn by uPlot.
 
 /* global uPlot */
 import { axes, colours, dark, sizeIn, TIMES_OF_DAY, upright } from "./chart_axes.js";

@@ -4,41 +4,41 @@ import { byId, clock, make, nothing, selectById } from "./dom.js";
 import { gate, how, origin } from "./promotions.js";
 
 /** @import { Baseline, FeedInfo, PromotionInfo } from "../page.d.ts" */
-/** @typedef {{ from: number | null, to: number | null }} Two versions that are compared: before and after */
-/** @typedef {{ compare: (two: Two) => void, rollBack: ((promotion: PromotionInfo) => void) | null }} Acts rollBack: null for who is no operator */
+/** @import { Sides } from "./baseline_sides.js" */
+/** @typedef {{ compare: (sides: Sides) => void, rollBack: ((promotion: PromotionInfo) => void) | null }} Acts rollBack: null for who is no operator */
 
 let drawn = ""; // what is drawn: drawn again only when it changed, so that a button keeps the focus
 
 /**
  * @param {Baseline} baseline
  * @param {FeedInfo} feed
- * @param {Two} two
+ * @param {Sides} sides
  * @param {Acts} acts
  */
-export function versions({ in_force: force, history }, feed, two, acts) {
-  const wanted = JSON.stringify([feed.name, history, two.from, two.to, acts.rollBack === null]);
+export function versions({ in_force: force, history }, feed, sides, acts) {
+  const wanted = JSON.stringify([feed.name, history, sides.from, sides.to, sides.candidate, acts.rollBack === null]);
   if (wanted === drawn) return;
   drawn = wanted;
   const zone = clock(feed.timezone);
-  const rows = history.map((each, index) => row(each, history[index + 1], zone, two, { ...acts, rollBack: each.version === force?.version ? null : acts.rollBack }, each.version === force?.version));
+  const rows = history.map((each, index) => row(each, history[index + 1], zone, sides, { ...acts, rollBack: each.version === force?.version ? null : acts.rollBack }, each.version === force?.version));
   byId("history").replaceChildren(...(rows.length ? rows : [make("li", {}, nothing("No baseline was promoted yet, so there is nothing to compare. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`))]));
   byId("history-note").textContent = rows.length ? `Times are those of ${feed.timezone}.` : "";
-  offer(history, two);
+  offer(history, sides);
 }
 
 /**
  * @param {PromotionInfo} each
  * @param {PromotionInfo | undefined} before the one that was in force before it
  * @param {ReturnType<typeof clock>} zone
- * @param {Two} two
+ * @param {Sides} sides
  * @param {Acts} acts
  * @param {boolean} inForce
  */
-function row(each, before, zone, two, { compare, rollBack }, inForce) {
+function row(each, before, zone, sides, { compare, rollBack }, inForce) {
   const version = each.version;
-  const part = version === two.to ? "after" : version === two.from ? "before" : null;
+  const part = version === sides.to ? "after" : version === sides.from ? "before" : null;
   const acts = [];
-  if (before) acts.push(button(`What v${version} changed`, () => compare({ from: before.version, to: version })));
+  if (before) acts.push(button(`What v${version} changed`, () => compare({ from: before.version, to: version, candidate: null })));
   if (rollBack) acts.push(button(`Roll back to v${version}`, () => rollBack(each)));
   const when = make("time", { datetime: each.promoted_at, text: zone.dated(each.promoted_at) });
   return make(
@@ -59,28 +59,18 @@ function button(text, act) {
 }
 
 /**
- * Fills the form: the versions that are listed, and those that the URL names besides.
+ * Fills the form: the versions that are listed, and what the URL names besides.
  * @param {PromotionInfo[]} history
- * @param {Two} two
+ * @param {Sides} sides
  */
-function offer(history, { from, to }) {
+function offer(history, { from, to, candidate }) {
   for (const [id, chosen] of /** @type {const} */ ([["from", from], ["to", to]])) {
     const listed = history.map((each) => each.version);
     const all = chosen === null || listed.includes(chosen) ? listed : [...listed, chosen];
-    selectById(id).replaceChildren(...(all.length ? all.map((each) => make("option", { value: each, text: `v${each}` })) : [make("option", { value: "", text: "none yet" })]));
+    const options = all.map((each) => make("option", { value: each, text: `v${each}` }));
+    if (id === "to" && candidate !== null) options.unshift(make("option", { value: "", text: `candidate v${candidate}` }));
+    selectById(id).replaceChildren(...(options.length ? options : [make("option", { value: "", text: "none yet" })]));
     selectById(id).value = chosen === null ? "" : String(chosen);
-    selectById(id).disabled = !all.length;
+    selectById(id).disabled = !options.length;
   }
-}
-
-/**
- * The two versions to compare. Where nobody has chosen: after, the one in force; before, the newest that is older than it.
- * @param {Two} two
- * @param {PromotionInfo[]} history
- * @returns {Two}
- */
-export function completed({ from, to }, history) {
-  const after = to ?? history[0]?.version ?? null;
-  const before = history.find(({ version }) => after !== null && version < after);
-  return { from: from ?? before?.version ?? null, to: after };
 }

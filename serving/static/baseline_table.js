@@ -1,4 +1,4 @@
-// The difference between two versions as a picture: a row for each service, a cell for each day type, coloured by how much it changed.
+// The difference between two versions, or a version and a candidate, as a picture: a row for each service, a cell for each day type, coloured by how much it changed.
 
 import { byId, count, DAYS, empty, make } from "./dom.js";
 
@@ -93,7 +93,7 @@ export class ChangesTable {
   }
 }
 
-/** @param {BaselineChange | undefined} change undefined: both versions expect the same */
+/** @param {BaselineChange | undefined} change undefined: both expect the same */
 function figure(change) {
   if (!change) return "=";
   if (change.change !== "changed") return change.change === "added" ? "new" : "gone";
@@ -115,7 +115,7 @@ function colour(change) {
 
 /** @param {BaselineChange | undefined} change */
 function inWords(change) {
-  if (!change) return "Both versions expect the same";
+  if (!change) return "Both expect the same";
   const means = `Mean ${count(change.mean_before)} before, ${count(change.mean_after)} after`;
   return change.largest === null ? means : `${means}; largest change ${change.largest > 0 ? "+" : ""}${count(change.largest)} at ${change.largest_at}`;
 }

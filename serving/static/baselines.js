@@ -1,26 +1,30 @@
-// The page of a feed's baselines: its versions, what differs between two of them, and what the gate said. The URL keeps what is chosen.
+// The page of a feed's baselines: its versions, what differs between two of them or what a candidate changes, and what the gate said. The
+// URL keeps what is chosen.
 
 import { BaselineChart } from "./baseline_chart.js";
 import { byService, inWords } from "./baseline_changes.js";
-import { completed, versions } from "./baseline_list.js";
+import { versions } from "./baseline_list.js";
+import { afterOf, completed, sentence } from "./baseline_sides.js";
 import { ChangesTable } from "./baseline_table.js";
 import { byId, DAYS, empty, inputById, make, selectById } from "./dom.js";
 import { late, mark, showState } from "./freshness.js";
-import { gateResults } from "./gate.js";
+import { gateResults, markCandidate } from "./gate.js";
 import { failing, get, getAll, getPage, onlyLoad, Refused, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
 import { answering, rollingBack } from "./operator.js";
 import { serverNow } from "./server_time.js";
 
 /** @import { Baseline, BaselineChange, FeedInfo, GateResultInfo, ServiceInfo } from "../page.d.ts" */
-/** @typedef {{ feed: FeedInfo | null, from: number | null, to: number | null, service: string | null, day: number | null }} Choice */
+/** @import { After, Sides } from "./baseline_sides.js" */
+/** @import { Place } from "./gate_samples.js" */
+/** @typedef {Sides & { feed: FeedInfo | null, service: string | null, day: number | null }} Choice */
 
 const AGAIN = 5000; // milliseconds
 const [VERSIONS, RESULTS] = [20, 10]; // shown at first, and added by each "show more"
 const MOST = 500; // rows that one answer may have
 const MONDAY = 1;
 
-const chosen = /** @type {Choice} */ ({ feed: null, from: null, to: null, service: null, day: null });
+const chosen = /** @type {Choice} */ ({ feed: null, from: null, to: null, candidate: null, service: null, day: null });
 const known = { feeds: /** @type {FeedInfo[]} */ ([]), baseline: /** @type {Baseline | null} */ (null), older: false, at: Number.NaN, versions: VERSIONS, results: RESULTS };
 const drawn = { changes: "", courses: "" }; // which choice the picture and the chart show
 const chart = new BaselineChart(byId("chart"));
@@ -39,7 +43,7 @@ async function start() {
   const feed = known.feeds.find(({ name }) => name === asked.get("feed")) ?? known.feeds.find((each) => each.baseline_version !== null) ?? known.feeds[0];
   if (!feed) return empty(byId("changes-none"), "No feed is declared. Declare one:", "sundial new feed NAME --from FILE");
   const own = { service, day: day !== null && DAYS[day] ? day : service === null ? null : MONDAY };
-  await choose({ feed, from: whole(asked.get("from")), to: whole(asked.get("to")), ...own }, "replaceState");
+  await choose({ feed, from: whole(asked.get("from")), to: whole(asked.get("to")), candidate: whole(asked.get("candidate")), ...own }, "replaceState");
 }
 
 /** @type {(text: string | null) => number | null} */
@@ -59,7 +63,7 @@ async function choose(change, how = "pushState") {
     Object.assign(known, { versions: VERSIONS, results: RESULTS });
     main.ariaBusy = "true";
   }
-  Object.assign(chosen, other ? { from: null, to: null, service: null, day: null } : {}, change);
+  Object.assign(chosen, other ? { from: null, to: null, candidate: null, service: null, day: null } : {}, change);
   await loadState();
   main.ariaBusy = null;
   keep(how);
@@ -71,6 +75,14 @@ function look(service, day) {
   void run("choice", async () => {
     await choose({ service, day });
     byId("course").scrollIntoView({ block: "nearest" });
+  });
+}
+
+/** Shows what a candidate changes. @type {(result: GateResultInfo, place: Place | null) => void} */
+function lookAt({ candidate_version: candidate, compared_with: from }, place) {
+  void run("choice", async () => {
+    await choose({ from, to: null, candidate, ...place });
+    byId(place ? "course" : "changes-title").scrollIntoView({ block: "nearest" });
   });
 }
 
@@ -104,11 +116,12 @@ async function loadState() {
   const pages = [path(`baseline?limit=${known.versions}`), path(`gate-results?limit=${known.results}`), "/api/feeds"];
   const [{ body: baseline, next: older }, { body: results, next: earlier }, { body: feeds }] = await Promise.all(pages.map((each) => getPage(each, left)));
   Object.assign(known, { baseline, feeds, older: older !== null, at: serverNow() });
-  Object.assign(chosen, completed(chosen, baseline.history));
+  Object.assign(chosen, completed(chosen, baseline.history, results));
   offerFeeds();
   const again = () => run("state", refresh);
   versions(baseline, feed, chosen, { compare: take, rollBack: rollingBack(feed, again) });
-  gateResults(results, feed, answering(feed, again), baseline.in_force, look);
+  gateResults(results, feed, answering(feed, again), baseline.in_force, lookAt);
+  markCandidate(results, chosen.candidate);
   byId("history-more").hidden = older === null || known.versions >= MOST;
   byId("gate-more").hidden = earlier === null || known.results >= MOST;
 }
@@ -119,45 +132,47 @@ function offerFeeds() {
   selectById("feed").value = chosen.feed?.name ?? "";
 }
 
-/** What differs between the two versions. */
+/** What differs between the two sides. */
 async function loadChanges() {
   const { feed, from, to } = chosen;
-  const wanted = `${feed?.name} ${from} ${to}`;
+  const after = afterOf(chosen);
+  const wanted = `${feed?.name} ${from} ${after?.name}`;
   if (wanted === drawn.changes) return table.mark(chosen);
   drawn.changes = "";
   table.show([]);
   byId("changes-words").textContent = "";
-  byId("changes-title").textContent = from === null || to === null ? "What changed" : `From v${from} to v${to}`;
-  say("changes-empty", from === null || to === null ? nothingToCompare(to) : "Comparing the two versions …");
-  if (from !== null && to !== null) {
+  byId("changes-title").textContent = from === null || !after ? "What changed" : `From v${from} to ${after.name}`;
+  say("changes-empty", from === null || !after ? nothingToCompare(after) : "Comparing the two versions …");
+  if (from !== null && after) {
     const left = loading.signal;
-    const asked = Promise.all([getAll(path(`baseline/diff?from=${from}&to=${to}&limit=10000`), left), known.baseline?.version === to ? getAll(path("services"), left) : null]);
+    const asked = Promise.all([getAll(path(`baseline/diff?from=${from}&${after.diff}&limit=10000`), left), to !== null && known.baseline?.version === to ? getAll(path("services"), left) : null]);
     const found = await orRefused("changes-empty", asked);
-    if (found) showChanges(from, to, ...found);
+    if (found) showChanges(`v${from}`, after.name, ...found);
   }
   drawn.changes = wanted;
 }
 
-/** @param {number | null} only the one version that there is */
+/** @param {After | null} only the one that there is */
 function nothingToCompare(only) {
-  if (only === null) return "There is no version yet.";
-  return known.older ? `Choose the version that v${only} is to be compared with.` : `v${only} is the first version: none was in force before it.`;
+  if (!only) return "There is no version yet.";
+  return sentence(known.older ? `Choose the version that ${only.name} is to be compared with.` : `${only.name} is the first: no version was in force before it.`);
 }
 
-/** @type {(from: number, to: number, changes: BaselineChange[], services: ServiceInfo[] | null) => void} */
-function showChanges(from, to, changes, services) {
+/** @type {(before: string, after: string, changes: BaselineChange[], services: ServiceInfo[] | null) => void} */
+function showChanges(before, after, changes, services) {
   const list = byService(changes);
-  byId("changes-words").textContent = inWords(list, from, to, services && services.filter((each) => each.in_baseline).map(({ name }) => name));
+  byId("changes-words").textContent = inWords(list, before, after, services && services.filter((each) => each.in_baseline).map(({ name }) => name));
   table.chosen = chosen;
   table.show(list);
 }
 
-/** What both versions expect of the chosen service and day type. */
+/** What both sides expect of the chosen service and day type. */
 async function loadCourses() {
-  const { feed, service, day, from, to } = chosen;
-  const wanted = JSON.stringify([feed?.name, service, day, from, to]);
-  byId("course").hidden = service === null || day === null || to === null;
-  if (wanted === drawn.courses || byId("course").hidden || !feed || service === null || day === null || to === null) return;
+  const { feed, service, day, from } = chosen;
+  const after = afterOf(chosen);
+  const wanted = JSON.stringify([feed?.name, service, day, from, after]);
+  byId("course").hidden = service === null || day === null || !after;
+  if (wanted === drawn.courses || byId("course").hidden || !feed || service === null || day === null || !after) return;
   drawn.courses = "";
   byId("course-title").textContent = `${service}, ${DAYS[day]}`;
   selectById("day").value = String(day);
@@ -165,19 +180,20 @@ async function loadCourses() {
   chart.show(null);
   byId("key").hidden = true;
   say("course-empty", "Loading what is expected …");
-  const of = (/** @type {number | null} */ version) => (version === null ? [] : getAll(path(`services/${encodeURIComponent(service)}/baseline?version=${version}&day_type=${day}`), loading.signal));
-  const found = await orRefused("course-empty", Promise.all([of(from), of(to)]));
-  if (found) showCourses(feed, from, to, ...found);
+  const of = (/** @type {string} */ side) => getAll(path(`services/${encodeURIComponent(service)}/baseline?${side}&day_type=${day}`), loading.signal);
+  const found = await orRefused("course-empty", Promise.all([from === null ? [] : of(`version=${from}`), of(after.service)]));
+  if (found) showCourses(feed, after, ...found);
   drawn.courses = wanted;
 }
 
-/** @type {(feed: FeedInfo, from: number | null, to: number, before: any[], after: any[]) => void} */
-function showCourses(feed, from, to, before, after) {
-  const without = [[from, before], [to, after]].flatMap(([version, rows]) => (version === null || /** @type {any[]} */ (rows).length ? [] : [`v${version}`]));
-  say("course-empty", without.length ? `${without.join(" and ")} ${without.length > 1 ? "know" : "knows"} nothing of this service on such a day.` : null);
-  const newer = from !== null && from > to ? before : after;
+/** @type {(feed: FeedInfo, side: After, before: any[], after: any[]) => void} */
+function showCourses(feed, { name }, before, after) {
+  const { from, to } = chosen;
+  const without = [...(from === null || before.length ? [] : [`v${from}`]), ...(after.length ? [] : [name])];
+  say("course-empty", without.length ? sentence(`${without.join(" and ")} ${without.length > 1 ? "know" : "knows"} nothing of this service on such a day.`) : null);
+  const newer = from !== null && to !== null && from > to ? before : after;
   byId("name-before").textContent = from === null ? "Before" : `v${from}`;
-  byId("name-after").textContent = `v${to}`;
+  byId("name-after").textContent = name;
   byId("key").hidden = !before.length && !after.length;
   chart.show(byId("key").hidden ? null : { before, after, newer, interval: feed.interval_seconds, normal: feed.rule.normal });
 }
@@ -214,7 +230,8 @@ function showFreshness() {
 
 byId("choice").addEventListener("submit", (event) => event.preventDefault());
 selectById("feed").addEventListener("change", () => take({ feed: known.feeds.find(({ name }) => name === selectById("feed").value) }));
-for (const id of /** @type {const} */ (["from", "to"])) selectById(id).addEventListener("change", () => take({ [id]: whole(selectById(id).value) }));
+selectById("from").addEventListener("change", () => take({ from: whole(selectById("from").value) }));
+selectById("to").addEventListener("change", () => take({ to: whole(selectById("to").value), candidate: null }));
 selectById("day").replaceChildren(...DAYS.flatMap((name, day) => (name ? [make("option", { value: day, text: name })] : [])));
 selectById("day").addEventListener("change", () => take({ day: Number(selectById("day").value) }));
 inputById("find").addEventListener("input", () => table.find(inputById("find").value));

@@ -4,8 +4,9 @@ import { byId, clock, make, nothing } from "./dom.js";
 import { samples } from "./gate_samples.js";
 
 /** @import { Expectation, FeedInfo, GateResultInfo, PromotionInfo } from "../page.d.ts" */
-/** @import { ChoosePlace } from "./gate_samples.js" */
+/** @import { Place } from "./gate_samples.js" */
 /** @typedef {((result: GateResultInfo, approve: boolean) => void) | null} Answer of an operator; null for others */
+/** @typedef {(result: GateResultInfo, place: Place | null) => void} Look shows what the candidate changes: all of it, or of one service and day type */
 
 let shown = ""; // what is drawn: drawn again only when it changed, so that what was opened stays open
 
@@ -15,15 +16,22 @@ let shown = ""; // what is drawn: drawn again only when it changed, so that what
  * @param {FeedInfo} feed
  * @param {Answer} answer
  * @param {PromotionInfo | null} force the baseline in force
- * @param {ChoosePlace | null} choose where a row at fault is chosen; null: no rows are shown
+ * @param {Look | null} look null: no rows at fault are shown
  */
-export function gateResults(list, feed, answer, force, choose = null) {
+export function gateResults(list, feed, answer, force, look = null) {
   const wanted = JSON.stringify([feed.name, list, answer === null, force?.version]);
   if (wanted === shown) return;
   shown = wanted;
   const zone = clock(feed.timezone);
-  const rows = list.map((each, index) => resultRow(each, zone, index === 0 && mayWait(each, force) ? answer : null, choose));
+  const rows = list.map((each, index) => resultRow(each, zone, index === 0 && mayWait(each, force) ? answer : null, look));
   byId("gate").replaceChildren(...(rows.length ? rows : [make("li", {}, nothing("No candidate was judged yet. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`))]));
+}
+
+/** Marks the results of the candidate that is compared. @type {(list: GateResultInfo[], candidate: number | null) => void} */
+export function markCandidate(list, candidate) {
+  list.forEach((each, index) => {
+    byId("gate").children[index].ariaCurrent = each.candidate_version === candidate ? "true" : null;
+  });
 }
 
 /**
@@ -41,28 +49,30 @@ const mayWait = ({ success, run_id: run }, force) => !success && force?.run_id !
  * @param {GateResultInfo} each
  * @param {ReturnType<typeof clock>} zone
  * @param {Answer} answer
- * @param {ChoosePlace | null} choose
+ * @param {Look | null} look
  */
-function resultRow(each, zone, answer, choose) {
+function resultRow(each, zone, answer, look) {
   const amiss = each.expectations.filter(({ success }) => !success).sort((a, b) => verdict(a).localeCompare(verdict(b))); // failed first
   const row = make(
     "li",
     {},
     make("div", { class: "line" }, make("strong", { text: `candidate v${each.candidate_version}` }), pill(each, amiss)),
-    make("p", { class: "quiet" }, make("time", { datetime: each.checked_at, text: zone.dated(each.checked_at) }), ` · ${each.run_id}`),
-    ...amiss.flatMap((expectation) => [trouble(expectation), ...(choose ? samples(expectation, choose) : [])]),
+    make("p", { class: "quiet" }, make("time", { datetime: each.checked_at, text: zone.dated(each.checked_at) }), ` · ${each.run_id}${each.compared_with === null ? "" : ` · compared with v${each.compared_with}`}`),
+    ...amiss.flatMap((expectation) => [trouble(expectation), ...(look ? samples(expectation, (place) => look(each, place)) : [])]),
     make("details", {}, make("summary", { text: `${each.expectations.length - amiss.length} of ${each.expectations.length} expectations held` }), make("ul", {}, ...each.expectations.map(expectation))),
   );
-  if (answer) row.append(make("p", { class: "acts" }, ...[true, false].map((approve) => answerButton(each, approve, answer))));
+  const acts = look && !each.success ? [button(`What candidate v${each.candidate_version} changes`, () => look(each, null))] : [];
+  if (answer) acts.push(button("Approve", () => answer(each, true)), button("Reject", () => answer(each, false)));
+  if (acts.length) row.append(make("p", { class: "acts" }, ...acts));
   if (each.docs_url) row.append(make("a", { class: "link", href: each.docs_url, target: "_blank", rel: "noopener", text: "Data Docs" }));
   return row;
 }
 
-/** @type {(each: GateResultInfo, approve: boolean, answer: NonNullable<Answer>) => HTMLElement} */
-function answerButton(each, approve, answer) {
-  const button = make("button", { type: "button", class: "link", text: approve ? "Approve" : "Reject" });
-  button.addEventListener("click", () => answer(each, approve));
-  return button;
+/** @type {(text: string, act: () => void) => HTMLElement} */
+function button(text, act) {
+  const made = make("button", { type: "button", class: "link", text });
+  made.addEventListener("click", act);
+  return made;
 }
 
 /**

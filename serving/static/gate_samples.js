@@ -3,7 +3,8 @@
 import { DAYS, make } from "./dom.js";
 
 /** @import { Expectation } from "../page.d.ts" */
-/** @typedef {(service: string, day: number) => void} ChoosePlace shows what versions expect of that service and day type */
+/** @typedef {{ service: string, day: number }} Place a service and a day type */
+/** @typedef {(place: Place) => void} ChoosePlace shows what is expected there */
 
 const figure = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
 const ENTITIES = /** @type {Record<string, string>} */ ({ "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'" });
@@ -44,6 +45,6 @@ function place({ ServiceName: name, DayType: day }, choose) {
   const dayCell = make("td", { text: known ? DAYS[day] : written(day ?? "") });
   if (!service || !known) return [make("td", { class: "name", text: service }), dayCell];
   const button = make("button", { type: "button", class: "link", text: service, title: "Show what is expected of it" });
-  button.addEventListener("click", () => choose(service, day));
+  button.addEventListener("click", () => choose({ service, day }));
   return [make("td", { class: "name" }, button), dayCell];
 }

@@ -75,11 +75,16 @@ def test_the_page_of_baselines(page, baselines, lake, feed, scheme, width):
     world.promote(
         lake, feed, {"a": 103.0, "b": 60.0, "c": 1.1, "d": 40.0, "new": 1.0}, gate=False, by="omar", reason="a known move"
     )
-    world.gate_result(lake, feed, "night-2", False, [world.expectation(success=False)], NOON)
+    candidate = world.build(lake, feed, scales={"a": 150.0, "b": 60.0, "c": 1.1})
+    world.gate_result(lake, feed, "night-2", False, [world.expectation(success=False)], NOON, candidate)
     page.goto(baselines.of(service="a", day=1))
     expect(page.locator("#changes-rows tr")).to_have_count(6)
     expect(page.locator("#key")).to_be_visible()
     expect(page.locator("#gate table")).to_be_visible()
+    assert serious(page) == []
+    page.get_by_role("button", name="What candidate v0 changes").click()
+    expect(page.locator("#name-after")).to_have_text("candidate v0")
+    expect(page.locator("#changes-rows tr")).to_have_count(3)
     assert serious(page) == []
 
 

@@ -1,20 +1,13 @@
 """What differs between two versions of a baseline, as the page draws it: the picture of all services, and the chart of one."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.serving import world
 from tests.serving.conftest import CHROMIUM, NASTY
-from tests.serving.static.baselines import WIDTHS, fits, rows
-from tests.support.waiting import until
+from tests.serving.static.baselines import WIDTHS, course, fits, rows
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
-
-
-def course(page: Page) -> list[list]:
-    """What the chart of the chosen service and day type has drawn."""
-    until("the chart is drawn", lambda: page.evaluate("globalThis.sundial?.chart.data.length ?? 0") == 5)
-    return page.evaluate("sundial.chart.data.map((column) => Array.from(column))")
 
 
 @WIDTHS

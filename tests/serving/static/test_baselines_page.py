@@ -137,7 +137,7 @@ def test_a_feed_without_a_baseline_says_what_to_run(page, baselines, lake, feed)
     expect(page.locator("#gate")).to_contain_text(f"trigger the DAG nightly_baseline.{feed.name}")
     expect(page.locator("#changes-empty")).to_have_text("There is no version yet.")
     world.promote(lake, feed, {"a": 10.0})
-    expect(page.locator("#changes-empty")).to_have_text("v0 is the first version: none was in force before it.", timeout=15_000)
+    expect(page.locator("#changes-empty")).to_have_text("v0 is the first: no version was in force before it.", timeout=15_000)
     world.promote(lake, feed, {"a": 20.0})
     expect(page.locator("#changes-words")).to_have_text("v1 expects more of 1 service, up to +100 %.", timeout=15_000)
 

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.serving import world
 from tests.serving.static.operator.dialogs import log_in, reason
 
 
@@ -30,6 +31,21 @@ def test_a_refused_candidate_is_approved_or_rejected(page, baselines, feed, airf
     assert airflow.came == [
         (f"nightly_baseline.{feed.name}", {"chosen_options": [answer], "params_input": {"reason": why}}) for answer, why in said
     ]
+
+
+def test_what_a_candidate_changes_is_seen_before_it_is_approved(page, baselines, feed, lake, airflow):
+    url, operator, _ = baselines
+    scales = [{}, {}, {}, {"a": 22.0}]
+    assert [world.build(lake, feed, scales=each) for each in scales][-1] == 3, "the one that the gate refused"
+    page.goto(url)
+    log_in(page, operator)
+    page.get_by_role("button", name="What candidate v3 changes").click()
+    expect(page.locator("#changes-words")).to_have_text("Candidate v3 expects more of 1 service, up to +100 %.")
+    page.get_by_role("button", name="Approve").click()
+    reason(page, "as many as the new customer said", "Approve")
+    said = {"chosen_options": ["Approve"], "params_input": {"reason": "olga: as many as the new customer said"}}
+    assert airflow.came == [(f"nightly_baseline.{feed.name}", said)]
+    expect(page.locator("#changes-title")).to_have_text("From v1 to candidate v3")
 
 
 def test_an_earlier_version_is_put_in_force_again(page, baselines, feed, airflow):
