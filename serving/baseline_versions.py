@@ -124,11 +124,10 @@ class BaselineVersions:
     def _of_day(self, feed: Feed, day: int, tables: list[DeltaTable], sides: tuple[Side, Side]) -> Iterator[dict]:
         datasets = [table.to_pyarrow_dataset() for table in tables]
         parts = [{each.path: each for each in dataset.get_fragments(ds.field("DayType") == day)} for dataset in datasets]
-        shared = parts[0].keys() & parts[1].keys() if sides[0].candidate == sides[1].candidate else set()
         expected = []
-        for dataset, own, side in zip(datasets, parts, sides, strict=True):
+        for dataset, own, others, side in zip(datasets, parts, reversed(parts), sides, strict=True):
             try:
-                expected.append(expected_of(feed, dataset, [own[path] for path in own.keys() - shared]))
+                expected.append(expected_of(feed, dataset, [own[path] for path in own.keys() - others.keys()]))
             except FileNotFoundError:
                 raise _gone(feed, side) from None
         for service in expected[0].keys() | expected[1].keys():
