@@ -35,8 +35,8 @@ def refused(lake, feed, three):
 @WIDTHS
 def test_a_refused_result_leads_to_the_picture_and_back(page, baselines, refused, width):
     page.set_viewport_size({"width": width, "height": 900})
-    page.goto(baselines.of())
-    expect(page.locator("#changes-title")).to_have_text("From v1 to v2")
+    page.goto(baselines.of(**{"from": 0, "to": 2}))
+    expect(page.locator("#changes-title")).to_have_text("From v0 to v2")
     results = page.locator("#gate > li")
     expect(results.locator(".quiet").nth(0)).to_contain_text("night-10 · compared with v1")
     expect(page.get_by_role("button", name="What candidate")).to_have_count(1)  # of the refused one
@@ -60,7 +60,7 @@ def test_a_refused_result_leads_to_the_picture_and_back(page, baselines, refused
     expect(page.locator("#history > li.selected")).to_have_count(1)  # v1, before
     fits(page, width)
     page.go_back()
-    expect(page.locator("#changes-title")).to_have_text("From v1 to v2")
+    expect(page.locator("#changes-title")).to_have_text("From v0 to v2")
     expect(page.locator("#gate > li[aria-current]")).to_have_count(0)
     page.go_forward()
     expect(page.locator("#changes-title")).to_have_text("From v1 to candidate v1")
