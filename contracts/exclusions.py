@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-Kind = Literal["acknowledge", "false", "exclude", "take_back"]
+Kind = Literal["acknowledge", "false", "exclude", "note", "take_back"]
 
 
 @dataclass(frozen=True)
@@ -13,8 +13,8 @@ class Statement:
     """One row of the table, which only grows.
 
     kind: `acknowledge`: the person `by` looks after the incident. `false`: the incident is a false alarm, its readings are
-    normal. `exclude`: the readings from start to end (excluded) are not normal. `take_back`: the statement with the id
-    `takes_back` no longer counts.
+    normal. `exclude`: the readings from start to end (excluded) are not normal. `note`: the reason is a text about the incident;
+    nothing follows from it. `take_back`: the statement with the id `takes_back` no longer counts.
     service: None: all services of the feed. start, end: UTC; of an incident that was open, the end is None.
     incident: the id of the incident that the statement is about; None: of a range that a person gave.
     run_id: of the run that wrote it; each run writes one.
@@ -92,13 +92,18 @@ def acknowledgement(valid: Sequence[Statement], incident: str) -> Statement | No
     return next((each for each in reversed(valid) if each.kind == "acknowledge" and each.incident == incident), None)
 
 
+def notes(valid: Sequence[Statement], incident: str) -> list[Statement]:
+    """The notes about the incident among the statements in force, oldest first."""
+    return [each for each in valid if each.kind == "note" and each.incident == incident]
+
+
 def attended(valid: Sequence[Statement], incident: str, service: str, start: dt.datetime) -> bool:
     """Whether somebody looks after the incident or has judged it, so that people need no reminder."""
     return acknowledgement(valid, incident) is not None or verdict(valid, incident, service, start) is not None
 
 
 def _judges(statement: Statement, incident: str) -> bool:
-    return statement.kind != "acknowledge" and statement.incident == incident
+    return statement.kind in ("false", "exclude") and statement.incident == incident
 
 
 def _excludes(statement: Statement, service: str, at: dt.datetime) -> bool:

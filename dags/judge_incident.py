@@ -9,6 +9,7 @@ and `GET /api/feeds/<feed>/incidents` show it beside the incident. `sundial inci
 | `acknowledge` | you look after the incident | **Incident** |
 | `false` | the incident is a false alarm, its readings are normal | **Incident** |
 | `exclude` | the readings are not normal | **Incident**, or **From** and **To** (with **Service**, if not of all services) |
+| `note` | the text in **Reason**, and nothing follows from it | **Incident** |
 | `take_back` | an earlier statement no longer counts | **Statement** |
 
 The detector does not learn from readings that are not normal. So `find_incidents.<feed>` runs afterwards: if readings were
@@ -52,7 +53,7 @@ def text(title: str, most: int, what: str) -> Param:
 PARAMS = {
     "verdict": Param(
         type="string",
-        enum=["acknowledge", "false", "exclude", "take_back"],
+        enum=["acknowledge", "false", "exclude", "note", "take_back"],
         title="Verdict",
         description="What to say; see above.",
     ),
@@ -63,7 +64,13 @@ PARAMS = {
     "statement": Param(
         None, type=["integer", "null"], minimum=1, title="Statement", description="Number of the statement to take back."
     ),
-    "reason": Param(type="string", minLength=1, maxLength=500, title="Reason", description="Why. Kept with the statement."),
+    "reason": Param(
+        type="string",
+        minLength=1,
+        maxLength=500,
+        title="Reason",
+        description="Why, or the text of the note. Kept with the statement.",
+    ),
     "user": USER,
 }
 

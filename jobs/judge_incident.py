@@ -1,8 +1,9 @@
 """Judge an incident or readings: one more statement of a person in exclusions/<feed>.
 
 `acknowledge`: somebody looks after the incident. `false`: the incident is a false alarm; its readings are normal. `exclude`: the
-readings of an incident, or of a span of time, are not normal: find_incidents.py leaves them out. `take_back`: an earlier
-statement no longer counts. Nothing else is changed or deleted. No Spark session is started.
+readings of an incident, or of a span of time, are not normal: find_incidents.py leaves them out. `note`: the reason is a text
+about the incident, and nothing follows from it. `take_back`: an earlier statement no longer counts. Nothing else is changed or
+deleted. No Spark session is started.
 
 An incident of today is not in the table incidents/<feed> before the next walk through history: it is looked for in the topic.
 """
@@ -26,12 +27,14 @@ TAKES = {
     "acknowledge": [{"--incident"}],
     "false": [{"--incident"}],
     "exclude": [{"--incident"}, OF_RANGE, OF_RANGE | {"--service"}],
+    "note": [{"--incident"}],
     "take_back": [{"--statement"}],
 }
 TAKES_IN_WORDS = {
     "acknowledge": "--incident",
     "false": "--incident",
     "exclude": "either --incident, or --from and --to (for one service with --service)",
+    "note": "--incident",
     "take_back": "--statement",
 }
 LONGEST = 60.0  # seconds for reading the incidents' topic
@@ -48,7 +51,7 @@ def main(platform: Platform) -> None:
     arguments.add_argument("--to", type=settings.instant, metavar="TIME", help="its end, excluded")
     arguments.add_argument("--statement", type=settings.positive, metavar="N", help="the one to take back")
     arguments.add_argument("--by", required=True, type=settings.said, help="who says so")
-    arguments.add_argument("--reason", required=True, type=settings.said, help="why; kept with the statement")
+    arguments.add_argument("--reason", required=True, type=settings.said, help="why, or the note; kept with the statement")
     options = arguments.parse_args()
     feed: Feed = options.feed
     table = exclusions.table_of(platform, feed)
@@ -132,8 +135,9 @@ def _to_take_back(feed: Feed, number: int, log: list[Statement]) -> int:
 
 
 def _refuse_repetition(log: list[Statement], statement: Statement) -> None:
+    alike = (*ABOUT, "reason") if statement.kind == "note" else ABOUT
     for each in in_force(log):
-        if all(getattr(each, field) == getattr(statement, field) for field in ABOUT):
+        if all(getattr(each, field) == getattr(statement, field) for field in alike):
             raise JobError(
                 f"statement {each.id} of {each.by} says that already, since {each.at:%Y-%m-%d %H:%M} UTC: {each.reason}"
             )
@@ -146,6 +150,8 @@ def _in_words(platform: Platform, feed: Feed, said: Statement) -> str:
         return f"{said.by} looks after {said.incident}"
     if said.kind == "false":
         return f"{said.incident} was a false alarm"
+    if said.kind == "note":
+        return f"a note about {said.incident}"
     assert said.start
     assert said.end
     span = f"{said.service or 'all services'}, {said.start.isoformat()} to {said.end.isoformat()}"

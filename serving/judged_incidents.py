@@ -9,6 +9,8 @@ from contracts.feeds import Feed
 from serving import models, series
 from serving.incidents import Incident
 
+SHOWN_NOTES = 50
+
 
 def incident_info(feed: Feed, incident: Incident, said: Sequence[Statement]) -> models.IncidentInfo:
     cells = {name: getattr(incident, name) for name in Incident.__dataclass_fields__}
@@ -18,7 +20,9 @@ def incident_info(feed: Feed, incident: Incident, said: Sequence[Statement]) -> 
     verdict = models.Verdict(statement=newest.id, kind=kind, by=newest.by, at=newest.at, reason=newest.reason) if newest else None
     seen = exclusions.acknowledgement(said, incident.id)
     acknowledged = models.Acknowledgement(statement=seen.id, by=seen.by, at=seen.at, reason=seen.reason) if seen else None
+    written = exclusions.notes(said, incident.id)[-SHOWN_NOTES:]
+    notes = [models.Note(statement=each.id, by=each.by, at=each.at, text=each.reason) for each in written]
     local = times["start"].astimezone(feed.zone)
     return models.IncidentInfo(
-        feed=feed.name, start_local=local, acknowledgement=acknowledged, verdict=verdict, **(cells | times)
+        feed=feed.name, start_local=local, acknowledgement=acknowledged, verdict=verdict, notes=notes, **(cells | times)
     )

@@ -192,6 +192,15 @@ class Acknowledgement(BaseModel):
     reason: str
 
 
+class Note(BaseModel):
+    """What a person wrote about an incident."""
+
+    statement: Annotated[int, Field(description="Number of the statement, by which it can be taken back.")]
+    by: Annotated[str, Field(description="Who wrote it.")]
+    at: Annotated[dt.datetime, Field(description="When, UTC.")]
+    text: Annotated[str, Field(description="One line.")]
+
+
 class IncidentInfo(BaseModel):
     """Readings of one service that deviate together, or that are missing; or a group of such incidents. A silence and a group
     have no sums and no peak."""
@@ -220,6 +229,7 @@ class IncidentInfo(BaseModel):
     peak_size: Annotated[float | None, Field(description="Its error, in scales; negative if it is too low.")]
     acknowledgement: Annotated[Acknowledgement | None, Field(description="Who looks after it; null: nobody said so.")]
     verdict: Annotated[Verdict | None, Field(description="The newest statement in force that judges it; null: there is none.")]
+    notes: Annotated[list[Note], Field(description="The newest 50 notes about it that are in force, oldest first.")]
     group: Annotated[str | None, Field(description="Id of the group that it is a member of; null: of none.")]
     services: Annotated[int | None, Field(description="Of a group: number of services; else null.")]
     members: Annotated[list[str], Field(description="Of a group: ids of its first 100 members, the first mover first.")]

@@ -121,6 +121,13 @@ export interface Acknowledgement {
   reason: string;
 }
 
+export interface Note {
+  statement: number;
+  by: string;
+  at: string;
+  text: string;
+}
+
 export interface IncidentInfo {
   feed: string;
   service: string;
@@ -146,6 +153,7 @@ export interface IncidentInfo {
   peak_size: number | null;
   acknowledgement: Acknowledgement | null;
   verdict: Verdict | null;
+  notes: Note[];
   group: string | null;
   services: number | null;
   members: string[];

@@ -13,6 +13,7 @@ NEEDS: dict[Kind, tuple[str, ...]] = {
     "acknowledge": (INCIDENT,),
     "false": (INCIDENT,),
     "exclude": (INCIDENT, SPAN),
+    "note": (INCIDENT,),
     "take_back": (STATEMENT,),
 }
 
@@ -73,7 +74,8 @@ class Said(BaseModel):
         Kind,
         Field(
             description="acknowledge: the user looks after the incident. false: the incident is a false alarm. exclude: the"
-            " readings are not normal. take_back: an earlier statement no longer counts."
+            " readings are not normal. note: the reason is a text about the incident, and nothing follows from it."
+            " take_back: an earlier statement no longer counts."
         ),
     ]
     incident: Annotated[str, Field(min_length=1, max_length=1100), AfterValidator(_one_line)] | None = None

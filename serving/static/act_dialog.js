@@ -1,11 +1,11 @@
-// A dialog before each act: what is going to be done, one choice if there are several, and the reason, which is kept.
+// A dialog before each act: what is going to be done, one choice if there are several, and a text that is kept.
 
 import { byId, inputById, make } from "./dom.js";
 import { get, send } from "./loads.js";
 
 /** @import { ActInfo } from "../page.d.ts" */
 /** @typedef {{ text: string, asked: object, disabled?: boolean }} Choice */
-/** @typedef {{ title: string, words: string, button: string, path: string, choices: Choice[], reason: boolean, failed: string, done: () => void }} Ask */
+/** @typedef {{ title: string, words: string, button: string, path: string, choices: Choice[], reason: string | null, failed: string, done: () => void }} Ask */
 
 const LOOK_AGAIN = 1500; // milliseconds
 const SAID = { queued: "Airflow has it in its queue.", running: "Airflow is doing it.", success: "Done." };
@@ -13,7 +13,7 @@ const dialog = () => /** @type {HTMLDialogElement} */ (byId("act"));
 
 /**
  * Opens it. `choices`: what may be asked for; one alone is not offered as a choice. `failed`: what it means if Airflow fails.
- * `done` is called once it is done.
+ * `reason`: what the text is called that a person gives; null: they give none. `done` is called once it is done.
  * @param {Ask} ask
  */
 export function askFirst(ask) {
@@ -21,18 +21,19 @@ export function askFirst(ask) {
   byId("act-words").textContent = ask.words;
   byId("act-send").textContent = ask.button;
   byId("act-choices").replaceChildren(...(ask.choices.length > 1 ? ask.choices.map(radio) : []));
-  byId("act-reason-label").hidden = !ask.reason;
-  inputById("act-reason").required = ask.reason;
+  byId("act-reason-label").hidden = ask.reason === null;
+  byId("act-reason-name").textContent = ask.reason;
+  inputById("act-reason").required = ask.reason !== null;
   inputById("act-reason").value = "";
   say("");
   /** @type {HTMLFormElement} */ (byId("act-form")).onsubmit = (event) => {
     event.preventDefault();
     const reason = inputById("act-reason").value.trim();
-    if (reason || !ask.reason) void act(ask, { ...chosen(ask.choices).asked, ...(ask.reason && { reason }) });
+    if (reason || ask.reason === null) void act(ask, { ...chosen(ask.choices).asked, ...(ask.reason !== null && { reason }) });
   };
   byId("act-cancel").onclick = () => dialog().close();
   dialog().showModal();
-  (ask.reason ? byId("act-reason") : byId("act-send")).focus();
+  (ask.reason !== null ? byId("act-reason") : byId("act-send")).focus();
 }
 
 /** @type {(choice: Choice, index: number) => HTMLElement} */

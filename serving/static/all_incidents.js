@@ -9,7 +9,7 @@ import { Lanes } from "./incident_lanes.js";
 import { denied, IncidentRows, keyOf } from "./incident_rows.js";
 import { failing, get, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
-import { judging } from "./operator.js";
+import { incidentActs } from "./operator.js";
 import { inWords } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
 import { Stream } from "./stream.js";
@@ -37,9 +37,9 @@ let loading = new AbortController(); // of what is chosen now
 let came = /** @type {IncidentInfo[]} */ ([]); // since the last question
 
 const reload = () => void run("incidents", load);
-const judgeOf = (/** @type {FeedInfo} */ feed) => judging(feed, reload);
-const list = new IncidentRows(byId("incidents"), judgeOf);
-const pointed = new IncidentRows(byId("pointed"), judgeOf);
+const actsOf = (/** @type {FeedInfo} */ feed) => incidentActs(feed, reload);
+const list = new IncidentRows(byId("incidents"), actsOf);
+const pointed = new IncidentRows(byId("pointed"), actsOf);
 const lanes = new Lanes(byId("lanes"), (incident) => {
   now.pointed = keyOf(incident);
   soonDraw();

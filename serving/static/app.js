@@ -14,7 +14,7 @@ import { incidents, withIncident } from "./incidents.js";
 import { insert, slide } from "./live_series.js";
 import { failing, get, onlyLoad, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
-import { answering, judging, offerSwitch, replaying, rollingBack } from "./operator.js";
+import { answering, incidentActs, offerSwitch, replaying, rollingBack } from "./operator.js";
 import * as panels from "./panels.js";
 import { around, byKey, sight, span, windowOf } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
@@ -172,7 +172,7 @@ function lookAtIncident(incident) {
 /** @type {(service: string, at: string) => void} Chooses the service, around that instant if the chart does not show it already. */
 const lookAt = (service, at) => take({ service, span: shown(at) ? chosen.span : around(at, chosen.minutes) });
 const drawAnomalies = () => panels.anomalies(now.anomalies, chosen.feed, chosen.service, ({ service, at }) => lookAt(service, at));
-const drawIncidents = () => incidents(now.incidents, chosen.feed, chosen.service, lookAtIncident, ({ service, start }) => lookAt(service, start), judging(chosen.feed, () => run("readings", reload)));
+const drawIncidents = () => incidents(now.incidents, chosen.feed, chosen.service, lookAtIncident, ({ service, start }) => lookAt(service, start), incidentActs(chosen.feed, () => run("readings", reload)));
 
 function drawFlagged() {
   drawAnomalies();

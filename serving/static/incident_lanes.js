@@ -1,8 +1,8 @@
 // The timeline of incidents: a lane for each service, a bar from start to end for each incident.
 
 import { arrange, byId, clockOf, count, make } from "./dom.js";
-import { chartOf, denied, keyOf, whose } from "./incident_rows.js";
-import { inWords } from "./incidents.js";
+import { chartOf, denied, keyOf } from "./incident_rows.js";
+import { inWords, whose } from "./incidents.js";
 import { wallClock } from "./wall_clock.js";
 
 /** @import { FeedInfo, IncidentInfo } from "../page.d.ts" */

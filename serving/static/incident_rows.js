@@ -1,22 +1,19 @@
 // The rows of the page of incidents: each incident in words, with its times, what it came to, and what people said of it.
 
 import { arrange, clockOf, count, make, offBy } from "./dom.js";
-import { inWords, members, pill, remarks } from "./incidents.js";
+import { inWords, members, pill, remarks, whose } from "./incidents.js";
 import { around, sight, usual } from "./ranges.js";
 import { serverNow } from "./server_time.js";
 
 /** @import { FeedInfo, IncidentInfo, Span } from "../page.d.ts" */
-/** @import { Judge } from "./incidents.js" */
-/** @typedef {(feed: FeedInfo) => Judge} JudgeOf */
+/** @import { Acts } from "./incidents.js" */
+/** @typedef {(feed: FeedInfo) => Acts} ActsOf */
 
 /** @type {(incident: IncidentInfo) => string} */
 export const keyOf = ({ feed, id }) => `${feed} ${id}`; // a feed's name has no blank
 
 /** Whether a person called it a false alarm. @type {(incident: IncidentInfo) => boolean} */
 export const denied = ({ verdict }) => verdict?.kind === "false";
-
-/** @type {(incident: IncidentInfo) => string} */
-export const whose = ({ kind, service, services }) => (kind === "group" ? `${count(services)} services` : service);
 
 /**
  * The address of the chart that has the incident in sight; of a group, the chart of its first member.
@@ -37,11 +34,11 @@ const address = (feed, service, span, minutes) => `/?${new URLSearchParams({ fee
 export class IncidentRows {
   /**
    * @param {HTMLElement} element
-   * @param {JudgeOf} judgeOf
+   * @param {ActsOf} actsOf
    */
-  constructor(element, judgeOf) {
+  constructor(element, actsOf) {
     this.element = element;
-    this.judgeOf = judgeOf;
+    this.actsOf = actsOf;
     this.rows = /** @type {Map<string, { row: HTMLElement, made: string }>} */ (new Map());
   }
 
@@ -54,10 +51,10 @@ export class IncidentRows {
     this.rows = new Map();
     for (const each of incidents) {
       const feed = /** @type {FeedInfo} */ (feeds.get(each.feed));
-      const judge = this.judgeOf(feed);
-      const made = JSON.stringify([each, judge !== null, feed.timezone]);
+      const acts = this.actsOf(feed);
+      const made = JSON.stringify([each, acts !== null, feed.timezone]);
       const row = before.get(keyOf(each))?.row ?? make("li");
-      if (before.get(keyOf(each))?.made !== made) refill(row, content(each, feed, judge));
+      if (before.get(keyOf(each))?.made !== made) refill(row, content(each, feed, acts));
       else say(row, each);
       this.rows.set(keyOf(each), { row, made });
     }
@@ -92,9 +89,9 @@ function refill(row, parts) {
 /**
  * @param {IncidentInfo} each
  * @param {FeedInfo} feed
- * @param {Judge} judge
+ * @param {Acts} acts
  */
-function content(each, feed, judge) {
+function content(each, feed, acts) {
   const zone = clockOf(feed.timezone);
   const group = each.kind === "group";
   const who = group ? make("strong", { text: whose(each) }) : make("a", { href: chartOf(each, feed), text: whose(each) });
@@ -102,7 +99,7 @@ function content(each, feed, judge) {
   const what = make("div", { class: "what" }, make("p", { class: "how", text: inWords(each) }), make("p", { class: "quiet", text: each.cause }));
   const impact = impactInWords(each);
   if (impact) what.append(make("p", { class: "quiet impact", text: impact }));
-  what.append(...remarks(each, zone, judge));
+  what.append(...remarks(each, zone, acts));
   if (group) what.append(members(each, zone, ({ service, start }) => location.assign(address(feed, service, around(start, usual(feed))))));
   const times = [make("time", { datetime: each.start, text: zone.dated(each.start) })];
   if (each.end !== null) times.push(make("time", { class: "until", datetime: each.end, text: `to ${zone.dated(each.end)}` }));

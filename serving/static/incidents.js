@@ -3,10 +3,10 @@
 import { age, byId, clock, count, make } from "./dom.js";
 import { serverNow } from "./server_time.js";
 
-/** @import { Acknowledgement, FeedInfo, IncidentInfo, Verdict } from "../page.d.ts" */
+/** @import { Acknowledgement, FeedInfo, IncidentInfo, Note, Verdict } from "../page.d.ts" */
 /** @typedef {(incident: IncidentInfo) => void} Look */
 /** @typedef {(place: { service: string, start: string }) => void} Choose */
-/** @typedef {((incident: IncidentInfo) => void) | null} Judge of an operator; null for others */
+/** @typedef {{ judge: Look, addNote: Look, takeBackNote: (note: Note) => void } | null} Acts of an operator; null for others */
 
 /** Ids of the groups whose members are shown. @type {Set<string>} */
 const unfolded = new Set();
@@ -19,13 +19,13 @@ const unfolded = new Set();
  * @param {string | null} selected
  * @param {Look} look
  * @param {Choose} choose
- * @param {Judge} judge
+ * @param {Acts} acts
  */
-export function incidents(list, feed, selected, look, choose, judge) {
+export function incidents(list, feed, selected, look, choose, acts) {
   const zone = clock(feed.timezone);
   const sorted = [...list].sort((a, b) => Number(a.end !== null) - Number(b.end !== null) || Date.parse(b.start) - Date.parse(a.start));
   byId("incidents-card").hidden = !list.length;
-  byId("incidents").replaceChildren(...sorted.map((each) => incidentRow(each, zone, selected, look, choose, judge)));
+  byId("incidents").replaceChildren(...sorted.map((each) => incidentRow(each, zone, selected, look, choose, acts)));
 }
 
 /**
@@ -44,11 +44,11 @@ export function withIncident(list, incident) {
  * @param {string | null} selected
  * @param {Look} look
  * @param {Choose} choose
- * @param {Judge} judge
+ * @param {Acts} acts
  */
-function incidentRow(each, zone, selected, look, choose, judge) {
+function incidentRow(each, zone, selected, look, choose, acts) {
   const group = each.kind === "group";
-  const who = group ? make("strong", { text: `${each.services} services` }) : link(each.service);
+  const who = group ? make("strong", { text: whose(each) }) : link(each.service);
   const row = make(
     "li",
     { class: [each.service === selected && "selected", !group && "place"].filter(Boolean).join(" ") },
@@ -56,7 +56,7 @@ function incidentRow(each, zone, selected, look, choose, judge) {
     make("p", { class: "how", text: inWords(each) }),
     make("p", { class: "quiet", text: each.cause }),
   );
-  row.append(...remarks(each, zone, judge));
+  row.append(...remarks(each, zone, acts));
   if (group) row.append(members(each, zone, choose));
   else row.addEventListener("click", () => look(each));
   return row;
@@ -66,25 +66,38 @@ function incidentRow(each, zone, selected, look, choose, judge) {
 export const pill = ({ end }) => make("span", { class: `pill ${end === null ? "dead" : "stopped"}`, text: end === null ? "open" : "closed" });
 
 /**
- * What people said of it, and the button to say more.
+ * What people said of it, and the buttons to say more.
  * @param {IncidentInfo} each
  * @param {ReturnType<typeof clock>} zone
- * @param {Judge} judge
+ * @param {Acts} acts
  */
-export function remarks(each, zone, judge) {
+export function remarks(each, zone, acts) {
   const words = [each.acknowledgement && acknowledged(each.acknowledgement, zone), each.verdict && said(each.verdict, zone)];
   const found = words.flatMap((text) => (text ? [make("p", { class: "verdict", text })] : []));
-  return judge ? [...found, judging(each, judge)] : found;
+  if (each.notes.length) found.push(make("ol", { class: "notes", "aria-label": "Notes" }, ...each.notes.map((note) => noteRow(note, zone, acts))));
+  if (acts) found.push(make("p", { class: "acts" }, button(each.verdict ? "Take back" : "Judge", () => acts.judge(each)), button("Add a note", () => acts.addNote(each))));
+  return found;
 }
 
-/** @type {(each: IncidentInfo, judge: (incident: IncidentInfo) => void) => HTMLElement} */
-function judging(each, judge) {
-  const button = make("button", { type: "button", class: "link judge", text: each.verdict ? "Take back" : "Judge" });
-  button.addEventListener("click", (event) => {
+/**
+ * @param {Note} note
+ * @param {ReturnType<typeof clock>} zone
+ * @param {Acts} acts
+ */
+function noteRow(note, zone, acts) {
+  const row = make("li", { text: `${note.text} ` }, make("span", { class: "quiet", text: `${note.by}, ${zone.dated(note.at)}` }));
+  if (acts) row.append(" ", button("Take back the note", () => acts.takeBackNote(note)));
+  return row;
+}
+
+/** A button in a row that does something else when it is clicked. @type {(text: string, act: () => void) => HTMLElement} */
+function button(text, act) {
+  const element = make("button", { type: "button", class: "link", text });
+  element.addEventListener("click", (event) => {
     event.stopPropagation();
-    judge(each);
+    act();
   });
-  return button;
+  return element;
 }
 
 /**
@@ -123,6 +136,9 @@ export function members(group, zone, choose) {
 
 /** @type {(service: string) => HTMLElement} */
 const link = (service) => make("button", { type: "button", class: "link", text: service, title: "Show this service then" });
+
+/** Its service; of a group, how many. @type {(incident: IncidentInfo) => string} */
+export const whose = ({ kind, service, services }) => (kind === "group" ? `${count(services)} services` : service);
 
 /**
  * What happened, and for how long.

@@ -2,10 +2,11 @@
 
 import { askFirst } from "./act_dialog.js";
 import { byId, make } from "./dom.js";
-import { inWords } from "./incidents.js";
+import { inWords, whose } from "./incidents.js";
 import { login } from "./login_state.js";
 
 /** @import { Choice } from "./act_dialog.js" */
+/** @import { Acts } from "./incidents.js" */
 /** @import { DeadLetterInfo, FeedInfo, GateResultInfo, IncidentInfo, PromotionInfo, StreamInfo } from "../page.d.ts" */
 
 const isOperator = () => login.me.role === "operator";
@@ -13,25 +14,27 @@ const isOperator = () => login.me.role === "operator";
 /** @type {(feed: FeedInfo, path: string) => string} */
 const of = (feed, path) => `/api/feeds/${encodeURIComponent(feed.name)}/${path}`;
 
-/** @type {(feed: FeedInfo, done: () => void) => ((incident: IncidentInfo) => void) | null} */
-export function judging(feed, done) {
+/** @type {(feed: FeedInfo, done: () => void) => Acts} */
+export function incidentActs(feed, done) {
   if (!isOperator()) return null;
-  return (incident) => {
-    const { verdict, acknowledgement, kind, services, service } = incident;
-    /** @type {(said: { statement: number }, text: string) => Choice} */
-    const takeBack = ({ statement }, text) => ({ text, asked: { verdict: "take_back", statement } });
-    askFirst({
-      title: verdict ? "Take back what was said" : "What is this?",
-      words: `${kind === "group" ? `${services} services` : service}: ${inWords(incident)}`,
-      button: "Keep it",
-      path: of(feed, "statements"),
-      choices: verdict ? [takeBack(verdict, "")] : [...acknowledging(incident), ...verdicts(incident), ...(acknowledgement ? [takeBack(acknowledgement, "Nobody looks after it any more")] : [])],
-      reason: true,
-      failed: "Nothing was kept.",
-      done,
-    });
+  /** @type {(title: string, words: string, choices: Choice[], reason?: string) => void} */
+  const say = (title, words, choices, reason = "Reason") => askFirst({ title, words, button: "Keep it", path: of(feed, "statements"), choices, reason, failed: "Nothing was kept.", done });
+  return {
+    judge: (incident) => {
+      const { verdict, acknowledgement } = incident;
+      const first = [...acknowledging(incident), ...verdicts(incident), ...(acknowledgement ? [takeBack(acknowledgement, "Nobody looks after it any more")] : [])];
+      say(verdict ? "Take back what was said" : "What is this?", named(incident), verdict ? [takeBack(verdict)] : first);
+    },
+    addNote: (incident) => say("Add a note", named(incident), [{ text: "", asked: { verdict: "note", incident: incident.id } }], "Note"),
+    takeBackNote: (note) => say("Take back the note", note.text, [takeBack(note)]),
   };
 }
+
+/** @type {(incident: IncidentInfo) => string} */
+const named = (incident) => `${whose(incident)}: ${inWords(incident)}`;
+
+/** @type {(said: { statement: number }, text?: string) => Choice} */
+const takeBack = ({ statement }, text = "") => ({ text, asked: { verdict: "take_back", statement } });
 
 /** Also of an incident of which nobody said anything yet. @type {(incident: IncidentInfo) => Choice[]} */
 const acknowledging = ({ id, end, acknowledgement }) => (end === null && !acknowledgement ? [{ text: "I look after it: no route reminds or escalates any more", asked: { verdict: "acknowledge", incident: id } }] : []);
@@ -59,7 +62,7 @@ export function answering(feed, done) {
       button: approve ? "Approve" : "Reject",
       path: of(feed, `gate-results/${encodeURIComponent(run)}/answer`),
       choices: [{ text: "", asked: { approve } }],
-      reason: true,
+      reason: "Reason",
       failed: approve ? "The run has failed; the baseline in force stays." : "It is rejected, so the run has failed, as it should.",
       done,
     });
@@ -75,7 +78,7 @@ export function rollingBack(feed, done) {
       button: "Roll back",
       path: of(feed, "baseline/rollback"),
       choices: [{ text: "", asked: { version } }],
-      reason: true,
+      reason: "Reason",
       failed: "The baseline in force stays.",
       done,
     });
@@ -91,7 +94,7 @@ export function replaying(feed, done) {
       button: "Replay",
       path: of(feed, "dead-letters/replay"),
       choices: [{ text: "", asked: {} }],
-      reason: false,
+      reason: null,
       failed: "Some may have been sent. Nothing is sent twice: replay again.",
       done,
     });
@@ -114,7 +117,7 @@ export function offerSwitch(streams, feed, done) {
       button: on ? "Switch off" : "Switch on",
       path: of(feed, "stream"),
       choices: [{ text: "", asked: { on: !on } }],
-      reason: false,
+      reason: null,
       failed: "",
       done,
     }),

@@ -17,8 +17,8 @@ from stack.parts.incident_tables import Found
 app = typer.Typer(no_args_is_help=True, help="Incidents of the past nights, and what people say of them.")
 Feed = Annotated[str, typer.Argument(metavar="FEED", help="As `sundial streams list` shows it.")]
 Reason = Annotated[str, typer.Option(metavar="WHY", help="Kept with who says so and when; one line.")]
-LONGEST = 500  # characters of a reason
-VERDICTS = {"acknowledge": "acknowledged", "false": "false alarm", "exclude": "excluded"}
+LONGEST = 500  # characters of a reason or a note
+VERDICTS = {"acknowledge": "acknowledged", "false": "false alarm", "exclude": "excluded", "note": "note"}
 
 
 @app.command("list")
@@ -94,22 +94,34 @@ def exclude(
 
 
 @app.command()
+def note(
+    context: typer.Context,
+    feed: Feed,
+    incident: Annotated[str, typer.Argument(metavar="ID", help="As `sundial incidents list` or the page shows it.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="One line, kept with who writes it and when.")],
+) -> None:
+    """Add a note to an incident. Everybody sees it with the incident; nothing else follows from it."""
+    with failures_reported():
+        _judge(context, feed, {"verdict": "note", "incident": incident}, text, "TEXT")
+
+
+@app.command()
 def take_back(
     context: typer.Context,
     feed: Feed,
     statement: Annotated[int, typer.Argument(metavar="STATEMENT", min=1, help="Its number, as `sundial incidents list` shows.")],
     reason: Reason,
 ) -> None:
-    """Take back what somebody said. Excluded readings then count again, as if they had never been excluded."""
+    """Take back what somebody said, also a note. Excluded readings then count again, as if they had never been excluded."""
     with failures_reported():
         _judge(context, feed, {"verdict": "take_back", "statement": statement}, reason)
 
 
-def _judge(context: typer.Context, feed: str, conf: dict, reason: str) -> None:
-    """Has Airflow's DAG write the statement, and waits for it."""
+def _judge(context: typer.Context, feed: str, conf: dict, reason: str, option: str = "--reason") -> None:
+    """Has Airflow's DAG write the statement, and waits for it. option: the one that gave the reason."""
     load_feed(feed)
     if not reason.strip() or len(reason) > LONGEST or not reason.isprintable():
-        raise StackError("--reason cannot be kept", remedy=f"give one line of at most {LONGEST} printable characters")
+        raise StackError(f"{option} cannot be kept", remedy=f"give one line of at most {LONGEST} printable characters")
     given = {name: value for name, value in conf.items() if value is not None} | {"reason": reason}
     for line in batch_run.run(context.obj, f"judge_incident.{feed}", "judge_incident", given, progress()):
         console.print(line, soft_wrap=True, markup=False)

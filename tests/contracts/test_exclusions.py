@@ -10,6 +10,7 @@ from contracts.exclusions import (
     attended,
     excluded,
     in_force,
+    notes,
     statements,
     verdict,
 )
@@ -67,6 +68,19 @@ def test_who_looks_after_an_incident_is_no_verdict_on_it():
     assert verdict([first], "b@12", "b", NOON) is None
     assert acknowledgement([FALSE], "b@12") is None
     assert acknowledgement(in_force([*log, said(6, "take_back", takes_back=5)]), "b@12") == first
+    assert excluded(log) == []
+
+
+def test_notes_are_kept_in_their_order_and_nothing_follows_from_them():
+    first, of_a, second = (said(4 + number, "note", incident=each) for number, each in enumerate(("b@12", "a@12", "b@12")))
+    log = [first, of_a, second]
+    assert notes(log, "b@12") == [first, second]
+    assert notes([FALSE, DRILL], "b@12") == []
+    assert notes(in_force([*log, said(7, "take_back", takes_back=4)]), "b@12") == [second]
+    assert verdict(log, "b@12", "b", NOON) is None
+    assert verdict([FALSE, *log], "b@12", "b", NOON) == FALSE
+    assert acknowledgement(log, "b@12") is None
+    assert not attended(log, "b@12", "b", NOON)
     assert excluded(log) == []
 
 

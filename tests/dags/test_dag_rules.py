@@ -93,7 +93,7 @@ def test_params_are_described_and_typed(bag):
         ("repair_history.service-use", "from", ["2024-05-01", None], ["yesterday"]),
         ("rollback_baseline.service-use", "version", [0, 7], [-1, "7", None]),
         ("rollback_baseline.service-use", "reason", ["wrong holiday"], ["", None, "x" * 501]),
-        ("judge_incident.service-use", "verdict", ["acknowledge", "false", "exclude", "take_back"], ["true", "", None]),
+        ("judge_incident.service-use", "verdict", ["acknowledge", "false", "exclude", "note", "take_back"], ["true", "", None]),
         ("judge_incident.service-use", "incident", ["a@2026-11-21T12:00:00Z", None], ["x" * 1101, 7]),
         ("judge_incident.service-use", "service", ["a/ü b", None], ["x" * 1025, 7]),
         ("judge_incident.service-use", "from", ["2026-11-21T12:00:00Z", "2026-11-21", None], ["noon", "2026-11-21Z"]),

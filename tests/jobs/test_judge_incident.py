@@ -6,7 +6,7 @@ import sys
 import pyarrow as pa
 import pytest
 
-from contracts.exclusions import Excluded
+from contracts.exclusions import Excluded, in_force, notes
 from contracts.feeds import load_feed
 from jobs import judge_incident
 from jobs.backends import exclusions, kafka, tables
@@ -94,6 +94,27 @@ def test_what_was_taken_back_can_be_said_again_and_what_is_in_force_can_not(judg
     assert [(row[0], row[1]) for row in rows] == [(1, "false"), (2, "exclude"), (3, "take_back"), (4, "false")]
 
 
+def test_an_incident_has_any_number_of_notes_but_none_twice(platform, judge, capsys):
+    judge("r1", "note", f"--incident={CLOSED}", reason="deploy 4.2 caused it")
+    judge("r2", "note", f"--incident={CLOSED}", reason="https://wiki.example.org/4.2 <b>says why</b>")
+    judge("r3", "note", f"--incident={GROUP}", reason="deploy 4.2 caused it", by="omar")
+    with pytest.raises(JobError, match=r"statement 1 of mara says that already, since .* UTC: deploy 4\.2 caused it"):
+        judge("r4", "note", f"--incident={CLOSED}", reason="deploy 4.2 caused it", by="omar")
+    judge("r5", "take_back", "--statement=1")
+    judge("r6", "note", f"--incident={CLOSED}", reason="deploy 4.2 caused it")
+    assert [(each.kind, each.incident, each.by) for each in in_force(log(platform))] == [
+        ("note", CLOSED, "mara"),
+        ("note", GROUP, "omar"),
+        ("note", CLOSED, "mara"),
+    ]
+    assert [each.reason for each in notes(in_force(log(platform)), CLOSED)] == [
+        "https://wiki.example.org/4.2 <b>says why</b>",
+        "deploy 4.2 caused it",
+    ]
+    assert exclusions.in_force(platform, FEED) == []
+    assert f"statement 1 is in force: a note about {CLOSED}\n" in capsys.readouterr().out
+
+
 SPAN = ("--from=2026-06-01T12:00:00", "--to=2026-06-01T13:00:00")
 RANGE_OR_INCIDENT = r"--verdict exclude takes either --incident, or --from and --to \(for one service with --service\); given: "
 
@@ -103,6 +124,8 @@ RANGE_OR_INCIDENT = r"--verdict exclude takes either --incident, or --from and -
     [
         ("false", (), "--verdict false takes --incident; given: none of these"),
         ("false", SPAN, "--verdict false takes --incident; given: --from, --to"),
+        ("note", SPAN, "--verdict note takes --incident; given: --from, --to"),
+        ("note", (f"--incident={CLOSED}", "--service=a"), "--verdict note takes --incident; given: --incident, --service"),
         ("exclude", (), RANGE_OR_INCIDENT + "none of these"),
         ("exclude", ("--service=a", SPAN[0]), RANGE_OR_INCIDENT + "--service, --from"),
         ("exclude", (f"--incident={CLOSED}", "--service=a"), RANGE_OR_INCIDENT + "--incident, --service"),
@@ -145,18 +168,20 @@ def test_an_incident_of_today_is_looked_for_in_the_topic(platform, judge, monkey
     today = dt.datetime(2026, 6, 2, 9, 30, tzinfo=dt.UTC)
     judge("r1", "acknowledge", f"--incident={OPEN}")
     judge("r2", "acknowledge", "--incident=d@e@2026-06-02T09:30:00Z")
-    assert judge("r3", "false", "--incident=d@e@2026-06-02T09:30:00Z") == [
+    judge("r3", "false", "--incident=d@e@2026-06-02T09:30:00Z")
+    assert judge("r4", "note", "--incident=d@e@2026-06-02T09:30:00Z") == [
         (1, "acknowledge", "b", NOON, None, None, OPEN),
         (2, "acknowledge", "d@e", today, None, None, "d@e@2026-06-02T09:30:00Z"),
         (3, "false", "d@e", today, None, None, "d@e@2026-06-02T09:30:00Z"),
+        (4, "note", "d@e", today, None, None, "d@e@2026-06-02T09:30:00Z"),
     ]
     with pytest.raises(JobError, match="is not in incidents/service_use yet; give --service, --from and --to instead"):
-        judge("r4", "exclude", "--incident=d@e@2026-06-02T09:30:00Z")
+        judge("r5", "exclude", "--incident=d@e@2026-06-02T09:30:00Z")
     where = r"x@y: neither incidents/service_use nor the topic service-use\.incidents has it; `sundial incidents list serv"
     with pytest.raises(JobError, match=where):
-        judge("r5", "acknowledge", "--incident=x@y")
-    assert ids == [("service-use.incidents", b"d@e@2026-06-02T09:30:00Z")] * 3 + [("service-use.incidents", b"x@y")]
-    assert len(log(platform)) == 3
+        judge("r6", "acknowledge", "--incident=x@y")
+    assert ids == [("service-use.incidents", b"d@e@2026-06-02T09:30:00Z")] * 4 + [("service-use.incidents", b"x@y")]
+    assert len(log(platform)) == 4
 
 
 @pytest.mark.parametrize(

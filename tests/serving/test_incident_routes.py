@@ -1,9 +1,11 @@
 """Incidents by the API: who judged them; those of all feeds in one list, open ones first, page by page, in any format."""
 
 import datetime as dt
+import io
 import json
 from dataclasses import replace
 
+import pyarrow.parquet
 import pytest
 from fastapi.testclient import TestClient
 
@@ -120,6 +122,32 @@ def test_what_people_said_is_with_the_incident_of_their_feed(client, full, lake,
     assert rows[other.name, "a"]["acknowledgement"]["by"] == "mara"
     assert rows[feed.name, "b"]["verdict"]["kind"] == "false"
     assert rows[feed.name, "a"]["acknowledgement"] is None
+
+
+def test_notes_are_with_the_incident_oldest_first_and_judge_nothing(client, full, lake, feed):
+    for number, text in enumerate(("deploy 4.2 caused it", "<b>see</b> https://wiki.example.org/4.2"), start=1):
+        world.say(lake, feed, number, "note", IncidentId=event("b", 4).id, Reason=text)
+    rows = {each["service"]: each for each in client.get(PATH, params={"feed": feed.name}).json()}
+    at = "2026-11-21T09:30:00Z"
+    assert rows["b"]["notes"] == [
+        {"statement": 1, "by": "mara", "at": at, "text": "deploy 4.2 caused it"},
+        {"statement": 2, "by": "mara", "at": at, "text": "<b>see</b> https://wiki.example.org/4.2"},
+    ]
+    assert (rows["b"]["verdict"], rows["b"]["acknowledgement"], rows["a"]["notes"]) == (None, None, [])
+    header, row = client.get(PATH, params={"service": "b"}, headers={"Accept": "text/csv"}).text.splitlines()
+    assert '"notes"' in header
+    assert '""text"":""deploy 4.2 caused it""' in row
+    table = pyarrow.parquet.read_table(
+        io.BytesIO(client.get(PATH, params={"service": "b"}, headers={"Accept": "application/vnd.apache.parquet"}).content)
+    )
+    assert [each["statement"] for each in table["notes"][0].as_py()] == [1, 2]
+
+
+def test_the_newest_notes_are_shown_if_there_are_very_many(client, full, lake, feed):
+    for number in range(1, 53):
+        world.say(lake, feed, number, "note", IncidentId=event("b", 4).id)
+    [row] = client.get(PATH, params={"service": "b"}).json()
+    assert [each["statement"] for each in row["notes"]] == list(range(3, 53))
 
 
 def test_rows_come_in_other_formats(client, full):

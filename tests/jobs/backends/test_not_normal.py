@@ -57,7 +57,9 @@ def test_an_incident_that_was_none_is_normal_and_what_people_excluded_is_not(pla
     table, span = exclusions.table_of(platform, FEED), (NOON - 5 * HOUR, NOON - 4 * HOUR)
     exclusions.add(table, said(1, "false", incident="a@12"), after=-1)
     exclusions.add(table, said(2, "exclude", span=span, service=None), after=0)
-    assert not_normal.known(platform, FEED) == [Excluded(None, *span), OPEN]
+    exclusions.add(table, said(3, "note", incident="a@12"), after=1)
+    exclusions.add(table, said(4, "note", incident="b@12"), after=2)
+    assert not_normal.known(platform, FEED) == [Excluded(None, *span), OPEN], "nothing follows from a note"
 
 
 def test_a_feed_without_incidents_and_statements_is_all_normal(tmp_path):

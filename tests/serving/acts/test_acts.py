@@ -77,6 +77,8 @@ def operator(offline, tmp_path, airflow):
             None,
         ),
         ({"verdict": "take_back", "statement": 3, "reason": "r"}, None),
+        ({"verdict": "note", "incident": "a@2026-11-25T10:00:00Z", "reason": "<b>deploy</b> https://x.example/4.2"}, None),
+        ({"verdict": "note", "incident": "a@2026-11-25T10:00:00Z", "reason": "n" * 500}, None),
     ],
 )
 def test_a_statement_is_a_run_of_its_dag(operator, airflow, feed, tmp_path, said, conf):
@@ -108,6 +110,8 @@ def test_a_statement_is_a_run_of_its_dag(operator, airflow, feed, tmp_path, said
         {"verdict": "exclude", "from": "2026-11-25T10:00:00", "to": "2026-11-25T12:00:00", "reason": "r"},
         {"verdict": "take_back", "incident": "a", "reason": "r"},
         {"verdict": "take_back", "statement": 0, "reason": "r"},
+        {"verdict": "note", "reason": "r"},
+        {"verdict": "note", "incident": "a", "service": "a", "reason": "r"},
         {"verdict": "true", "incident": "a", "reason": "r"},
         FALSE | {"reason": ""},
         FALSE | {"reason": " "},
@@ -118,6 +122,13 @@ def test_a_statement_is_a_run_of_its_dag(operator, airflow, feed, tmp_path, said
 )
 def test_what_makes_no_sense_is_refused_before_airflow_is_asked(operator, airflow, feed, said):
     problem(operator.post(f"/api/feeds/{feed.name}/statements", json=said), 422, "invalid-parameter")
+    assert airflow.came == []
+
+
+def test_a_note_that_is_too_long_is_refused_with_the_limit(operator, airflow, feed):
+    note = {"verdict": "note", "incident": "a", "reason": "n" * 501}
+    body = problem(operator.post(f"/api/feeds/{feed.name}/statements", json=note), 422, "invalid-parameter")
+    assert "reason: String should have at most 500 characters" in body["detail"]
     assert airflow.came == []
 
 

@@ -82,6 +82,7 @@ def tables(instance):
         statement(5, "take_back", TakesBack=4),
         statement(6, "acknowledge", IncidentId="b@2026-06-01T12:05:00Z", ServiceName="b"),
         statement(7, "acknowledge", IncidentId="c@2026-06-01T12:09:00Z", ServiceName="c"),
+        statement(8, "note", IncidentId="c@2026-06-01T12:09:00Z", ServiceName="c"),
     ]
     write_deltalake(str(instance.lake / "exclusions" / "service_use"), pa.Table.from_pylist(said, STATEMENTS))
 
@@ -102,6 +103,7 @@ def test_each_incident_is_listed_as_it_is_by_now_with_the_statement_that_judges_
             "3 excluded: all services, 2026-06-01T11:57:00Z to 2026-06-01T12:00:00Z mara 2026-06-01T12:00:00Z a [red]drill",
             "6 acknowledged: b@2026-06-01T12:05:00Z mara 2026-06-01T12:00:00Z a [red]drill",
             "7 acknowledged: c@2026-06-01T12:09:00Z mara 2026-06-01T12:00:00Z a [red]drill",
+            "8 note: c@2026-06-01T12:09:00Z mara 2026-06-01T12:00:00Z a [red]drill",
         ],
     )
 
@@ -132,6 +134,7 @@ def test_each_verdict_is_a_run_of_the_dag(incidents, asked):
     )
     times = ("--from", "2026-06-01T12:00:00+02:00", "--to", "2026-06-01T12:00")
     assert incidents("exclude", "world-cup", "--service", "w", *times, "--reason", "r")[0] == 0
+    assert incidents("note", "service-use", "a@b", "deploy 4.2 caused it")[0] == 0
     assert incidents("take-back", "service-use", "3", "--reason", "r")[0] == 0
     span = {"from": "2026-06-01T12:00:00+02:00", "to": "2026-06-01T12:00:00+00:00"}
     assert asked == [
@@ -139,6 +142,7 @@ def test_each_verdict_is_a_run_of_the_dag(incidents, asked):
         ("judge_incident.service-use", {"verdict": "acknowledge", "incident": "a@b", "reason": "mine"}),
         ("judge_incident.service-use", {"verdict": "exclude", "incident": "a@b", "reason": "r"}),
         ("judge_incident.world-cup", {"verdict": "exclude", "service": "w", **span, "reason": "r"}),
+        ("judge_incident.service-use", {"verdict": "note", "incident": "a@b", "reason": "deploy 4.2 caused it"}),
         ("judge_incident.service-use", {"verdict": "take_back", "statement": 3, "reason": "r"}),
     ]
 
@@ -156,6 +160,8 @@ WHICH = "name an incident, or both --from and --to (and --service, if not all se
             "error: --reason cannot be kept what to do: give one line of at most 500",
         ),
         (("false", "service-use", "a@b", "--reason", "x" * 501), "error: --reason cannot be kept"),
+        (("note", "service-use", "a@b", "x" * 501), "error: TEXT cannot be kept what to do: give one line of at most 500"),
+        (("note", "service-use", "a@b", "two\nlines"), "error: TEXT cannot be kept"),
         (("exclude", "service-use", "--reason", "r"), f"error: it is not clear what to exclude what to do: {WHICH}"),
         (("exclude", "service-use", "--from", "2026-06-01", "--reason", "r"), f"what to do: {WHICH}"),
         (
@@ -175,7 +181,7 @@ def test_what_makes_no_sense_is_refused_before_airflow_is_asked(incidents, asked
     assert asked == []
 
 
-@pytest.mark.parametrize("command", [(), ("list",), ("false",), ("exclude",), ("take-back",)])
+@pytest.mark.parametrize("command", [(), ("list",), ("false",), ("exclude",), ("note",), ("take-back",)])
 def test_each_command_says_what_it_does(incidents, command):
     code, output, _ = incidents(*command, "--help")
     assert code == 0

@@ -51,7 +51,7 @@ class Airflow:
         number = len(self.came)
         if conf["verdict"] == "take_back":
             world.say(self._lake, self._feed, number, "take_back", TakesBack=conf["statement"], **said)
-        elif conf["verdict"] in ("acknowledge", "false"):
+        elif conf["verdict"] != "exclude":
             world.say(self._lake, self._feed, number, conf["verdict"], IncidentId=conf["incident"], **said)
         else:
             world.say(self._lake, self._feed, number, "exclude", AT, ServiceName=conf["service"], **said)
