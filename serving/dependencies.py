@@ -44,6 +44,19 @@ def declared(feed: str, state: State) -> Feed:
 
 
 DeclaredFeed = Annotated[Feed, Depends(declared_feed)]
+
+
+def declared_application(application: str, state: CurrentState) -> str:
+    """The name of an application that a declared query names."""
+    known = sorted({each.application for each in state.queries.look().values()})
+    if application not in known:
+        remedy = f"Ask for one of: {', '.join(known) or 'none'}. A query under schemas/queries/ names its application."
+        detail = f"No query of an application {application[:80]!r} is declared."
+        raise ProblemError(404, "unknown-application", "No such application", detail, remedy)
+    return application
+
+
+DeclaredApplication = Annotated[str, Depends(declared_application)]
 Limit = Annotated[int, Query(ge=1, le=500, description="At most so many.")]
 
 

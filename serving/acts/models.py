@@ -60,7 +60,7 @@ class Replay(BaseModel):
 
 
 class Switch(BaseModel):
-    """Whether the feed's stream shall run."""
+    """Whether the stream shall run."""
 
     model_config = ConfigDict(extra="forbid")
     on: bool

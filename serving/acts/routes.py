@@ -10,7 +10,7 @@ from contracts.users import User
 from serving.access.authentication import Operator
 from serving.acts.models import ActInfo, Answer, Replay, Rollback, Said, Switch
 from serving.acts.through_airflow import Act
-from serving.dependencies import INVALID, PROBLEM, REFUSED, CurrentState, DeclaredFeed, Responses
+from serving.dependencies import INVALID, PROBLEM, REFUSED, CurrentState, DeclaredApplication, DeclaredFeed, Responses
 from serving.problems import ProblemError
 from serving.state import State
 
@@ -80,10 +80,18 @@ async def replay(feed: DeclaredFeed, wanted: Replay, user: Operator, state: Curr
 )
 async def switch(feed: DeclaredFeed, wanted: Switch, user: Operator, state: CurrentState) -> Response:
     """As pausing and unpausing `supervise_streams.<feed>` does. What runs ends at the end of a batch."""
-    dag = f"supervise_streams.{feed.name}"
-    _note(state, user, dag, wanted.model_dump())
-    await run_in_threadpool(state.acts.switch, dag, wanted.on)
-    return Response(status_code=204)
+    return await _switched(state, user, f"supervise_streams.{feed.name}", wanted)
+
+
+@router.post(
+    "/api/applications/{application}/stream",
+    summary="Switch an application of queries on or off",
+    status_code=204,
+    responses=MAY_FAIL | {404: PROBLEM | {"description": "No such application, or Airflow does not know its DAG."}} | INVALID,
+)
+async def switch_application(application: DeclaredApplication, wanted: Switch, user: Operator, state: CurrentState) -> Response:
+    """As pausing and unpausing `supervise_queries.<application>` does. What runs ends between two batches."""
+    return await _switched(state, user, f"supervise_queries.{application}", wanted)
 
 
 @router.get("/api/acts/{dag}/{run}", summary="How something that was asked for goes", responses=MAY_FAIL | INVALID)
@@ -102,6 +110,12 @@ async def act(
 async def _begun(state: State, user: User, dag: str, conf: dict[str, str | int], response: Response) -> ActInfo:
     _note(state, user, dag, {"conf": conf})
     return _info(await run_in_threadpool(state.acts.begin, dag, conf, user.name), response)
+
+
+async def _switched(state: State, user: User, dag: str, wanted: Switch) -> Response:
+    _note(state, user, dag, wanted.model_dump())
+    await run_in_threadpool(state.acts.switch, dag, wanted.on)
+    return Response(status_code=204)
 
 
 def _info(act: Act, response: Response) -> ActInfo:

@@ -1,4 +1,4 @@
-// What an operator may do on the page of a service; incidents also on the page of all incidents. For others each function returns null, and the page offers nothing.
+// What an operator may do, each on its page. For others each function returns null, and the page offers nothing.
 
 import { askFirst } from "./act_dialog.js";
 import { byId, make } from "./dom.js";
@@ -6,6 +6,7 @@ import { inWords, whose } from "./incidents.js";
 import { login } from "./login_state.js";
 
 /** @import { Choice } from "./act_dialog.js" */
+/** @import { SwitchApplication } from "./applications.js" */
 /** @import { Acts } from "./incidents.js" */
 /** @import { DeadLetterInfo, FeedInfo, GateResultInfo, IncidentInfo, PromotionInfo, StreamInfo } from "../page.d.ts" */
 
@@ -96,6 +97,22 @@ export function replaying(feed, done) {
       choices: [{ text: "", asked: {} }],
       reason: null,
       failed: "Some may have been sent. Nothing is sent twice: replay again.",
+      done,
+    });
+}
+
+/** @type {(done: () => void) => SwitchApplication} */
+export function switchingApplications(done) {
+  if (!isOperator()) return null;
+  return (application, on) =>
+    askFirst({
+      title: on ? `Switch ${application} on?` : `Switch ${application} off?`,
+      words: on ? "Its queries go on where they were." : "Its queries end between two batches, until somebody switches it on again.",
+      button: on ? "Switch on" : "Switch off",
+      path: `/api/applications/${encodeURIComponent(application)}/stream`,
+      choices: [{ text: "", asked: { on } }],
+      reason: null,
+      failed: "",
       done,
     });
 }

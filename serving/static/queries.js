@@ -1,20 +1,23 @@
-// The page of queries' tables: which one is chosen (kept in the URL), and its rows, asked for again while the page is seen.
+// The page of queries: the applications, the table that is chosen (kept in the URL), and its rows, asked for again while the page is seen.
 
+import { applications } from "./applications.js";
 import { byId, empty, inputById, make, selectById } from "./dom.js";
 import { showState } from "./freshness.js";
 import { failing, get, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
+import { switchingApplications } from "./operator.js";
 import { clear, draw } from "./query_rows.js";
 
-/** @import { QueryInfo, QueryTable } from "../page.d.ts" */
+/** @import { QueryInfo, QueryTable, StreamInfo } from "../page.d.ts" */
 
 const AGAIN = 2000; // milliseconds from an answer to the next question
+const STATE_SECONDS = 5;
 const PAGE = 100; // rows
 const MOST = 500; // rows that one answer may have
 
 const given = new URLSearchParams(location.search);
 const chosen = { query: given.get("query") ?? "", topic: given.get("topic") ?? "", prefix: given.get("prefix") ?? "", rows: PAGE };
-const known = { queries: /** @type {QueryInfo[]} */ ([]), seen: /** @type {Map<string, string> | null} */ (null), live: false };
+const known = { queries: /** @type {QueryInfo[]} */ ([]), streams: /** @type {StreamInfo[] | null} */ (null), seen: /** @type {Map<string, string> | null} */ (null), live: false };
 const table = /** @type {HTMLTableElement} */ (byId("rows"));
 let loading = new AbortController(); // of what is chosen now
 let next = 0; // the timer of the next question
@@ -103,6 +106,15 @@ function commandFor() {
   return chosen.topic ? `sundial queries start ${known.queries.find((each) => each.name === chosen.query)?.application}` : "sundial read TOPIC";
 }
 
+async function loadStreams() {
+  known.streams = await get("/api/streams");
+  showApplications();
+}
+
+function showApplications() {
+  if (known.streams) applications(known.queries, known.streams, switchingApplications(() => void run("streams", loadStreams)));
+}
+
 function showFreshness() {
   const failures = [...failing.values()];
   showState(failures.length ? ["stale", "Not up to date"] : known.live ? ["live", "Live"] : ["waiting", "Connecting"], null, failures);
@@ -117,9 +129,11 @@ byId("more").addEventListener("click", () => {
   ask();
 });
 
-void run("login", showLogin);
+void run("login", showLogin).then(showApplications);
 void run("queries", async () => {
   known.queries = await get("/api/queries");
   choose({});
+  void run("streams", loadStreams);
 });
+setInterval(() => void (document.hidden || !known.queries.length || run("streams", loadStreams)), STATE_SECONDS * 1000);
 setInterval(showFreshness, 250);

@@ -83,6 +83,16 @@ def declare(folder: Path, *feeds: Feed) -> Path:
     return folder
 
 
+def declare_query(feeds: Path, name: str, application: str) -> None:
+    """A query that writes a table, declared beside the folder of the feeds."""
+    inputs = {"check_ins": {"topic": "check-ins", "record": "check_in", "encoding": "json"}}
+    outputs = [{"topic": f"{name}.rows", "record": "check_in", "key": "User"}]
+    query = {"name": name, "description": "Places", "application": application, "inputs": inputs, "outputs": outputs}
+    folder = feeds.parent / "queries"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(query | {"sql": "SELECT * FROM check_ins"}))
+
+
 @pytest.fixture
 def declared(tmp_path, feed) -> Path:
     """The folder of the declarations, with the feed's."""

@@ -24,6 +24,8 @@ class Airflow:
         self.app.get("/api/v2/dags/~/dagRuns/{run}/hitlDetails")(self.questions)
         self.app.patch("/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails")(self.change)
         self.app.patch("/api/v2/dags/{dag}")(self.change)
+        self.app.get("/api/v2/dags/{dag}/dagRuns")(lambda dag: {"dag_runs": [{"dag_run_id": "supervised"}]})
+        self.app.patch("/api/v2/dags/{dag}/dagRuns/{run}")(self.change)
         self.app.get("/api/v2/dags/{dag}/dagRuns/{run}")(self.look)
 
     async def begin(self, request: Request, dag: str) -> dict:

@@ -1,0 +1,61 @@
+"""Serving with an operator, and an Airflow that notes what it is asked for."""
+
+import dataclasses
+import datetime as dt
+import json
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+
+from contracts.users import Users
+from serving.app import create_app
+
+RUN = "manual__2026-11-25T12:00:00+00:00"
+
+
+class Airflow:
+    """What came, and what it answers; the first login is outdated at once."""
+
+    def __init__(self):
+        self.came: list[tuple[str, str, dict | None]] = []
+        self.state, self.status, self.logins, self.away = "queued", 200, 0, False
+        self.active: list[dict] = []
+        self.questions: list[dict] = []
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        if self.away:
+            raise httpx.ConnectError("refused")
+        path, body = request.url.path, json.loads(request.content) if request.content else None
+        if path == "/auth/token":
+            assert body == {"username": "serving", "password": "secret"}
+            self.logins += 1
+            return httpx.Response(201, json={"access_token": f"token {self.logins}"})
+        if request.headers["authorization"] != "Bearer token 2":
+            return httpx.Response(401)
+        self.came.append((request.method, path, body))
+        found = {"dag_run_id": RUN, "state": self.state, "dag_runs": self.active, "hitl_details": self.questions}
+        return httpx.Response(self.status, json=found)
+
+
+@pytest.fixture
+def airflow(monkeypatch):
+    made, client = Airflow(), httpx.Client
+    monkeypatch.setattr(httpx, "Client", lambda **of: client(transport=httpx.MockTransport(made.answer), **of))
+    return made
+
+
+@pytest.fixture
+def operator(offline, tmp_path, airflow):
+    """A client with an operator's token."""
+    users, token = Users({}).added("olga", "operator", dt.datetime.now(dt.UTC), None)
+    (tmp_path / "users.json").write_text(users.text())
+    settings = dataclasses.replace(
+        offline,
+        users=tmp_path / "users.json",
+        audit=tmp_path / "audit.jsonl",
+        airflow="http://airflow:8080",
+        airflow_user="serving",
+        airflow_password="secret",
+    )
+    return TestClient(create_app(settings), base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {token}"})
