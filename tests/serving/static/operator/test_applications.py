@@ -8,12 +8,14 @@ from tests.serving.conftest import NASTY, declare_query
 from tests.serving.static.operator.dialogs import log_in
 from tests.serving.static.test_accessibility import serious
 
+LONG = "z" * 63
+
 
 @pytest.fixture
 def queries(site, declared, run_state):
     """The page's URL, and the tokens of an operator and of a viewer: `broken` was given up. `calm` has never run, and neither has
     `incidents`, which follows from the feed."""
-    for name, application in (("places", "calm"), ("routes", "calm"), ("fares", "broken")):
+    for name, application in (("places", "calm"), ("routes", "calm"), ("fares", "broken"), ("long", LONG)):
         declare_query(declared, name, application)
     broken = StreamFolder.of(run_state, "broken", "queries")
     broken.write_supervisor("attempt-1")
@@ -28,15 +30,15 @@ def test_applications_are_shown_as_they_are_and_switched_by_an_operator(page, qu
     url, operator, viewer = queries
     page.goto(url)
     rows = page.locator("#applications > li")
-    expect(rows.locator("strong")).to_have_text(["broken", "calm", "incidents"])
-    expect(rows.locator(".pill")).to_have_text(["failing", "off", "off"])
+    expect(rows.locator("strong")).to_have_text(["broken", "calm", "incidents", LONG])
+    expect(rows.locator(".pill")).to_have_text(["failing", "off", "off", "off"])
     expect(rows.nth(0).locator(".trouble")).to_have_text(
         ["driver 7 is gone: see broken.queries/driver.log", f"no such column {NASTY}"]
     )
     expect(rows.nth(1)).to_contain_text("places, routes")
     log_in(page, viewer)
     expect(page.locator("header .login")).to_contain_text("victor (viewer)")
-    expect(rows).to_have_count(3)
+    expect(rows).to_have_count(4)
     expect(page.get_by_role("button", name="Switch")).to_have_count(0)
     page.get_by_role("button", name="Log out").click()
     log_in(page, operator)
@@ -60,7 +62,7 @@ def test_applications_are_shown_as_they_are_and_switched_by_an_operator(page, qu
         ("supervise_queries.broken", {"state": "success"}),
     ]
     StreamFolder.of(run_state, "broken", "queries").write_supervisor("")
-    expect(rows.locator(".pill")).to_have_text(["off", "off", "off"], timeout=20_000)
+    expect(rows.locator(".pill")).to_have_text(["off", "off", "off", "off"], timeout=20_000)
     expect(rows.locator(".trouble")).to_have_count(0)
     expect(rows.nth(0).get_by_role("button")).to_have_text(["Switch on"])
     assert page.title() != "owned"
