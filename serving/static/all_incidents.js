@@ -4,13 +4,13 @@ import { chooseDates } from "./dates.js";
 import { byId, clockOf, count, empty } from "./dom.js";
 import { soon } from "./frames.js";
 import { asOf, showState, verdict } from "./freshness.js";
-import { follow, fromUrl, offer, parameters, passes, windowOf, zoneOf } from "./incident_filter.js";
+import { follow, fromUrl, offer, parameters, passes, zoneOf } from "./incident_filter.js";
 import { Lanes } from "./incident_lanes.js";
 import { denied, IncidentRows, keyOf } from "./incident_rows.js";
 import { failing, get, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
 import { incidentActs } from "./operator.js";
-import { inWords } from "./ranges.js";
+import { boundsOf, inWords } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
 import { Stream } from "./stream.js";
 
@@ -139,7 +139,7 @@ const several = (number, what) => `${number >= MOST ? "at least " : ""}${count(n
 /** @param {IncidentInfo[]} shown */
 function drawLanes(shown) {
   const { filter, feeds } = now;
-  const window = windowOf(filter);
+  const window = boundsOf(filter);
   const zone = zoneOf(filter, feeds);
   const [from, to] = window.map((at) => clockOf(zone).dated(at));
   byId("lanes-card").hidden = false;
@@ -170,7 +170,7 @@ function wake() {
   reload();
 }
 
-follow(choose, () => chooseDates(windowOf(now.filter), zoneOf(now.filter, now.feeds), (span) => choose({ span })));
+follow(choose, () => chooseDates(boundsOf(now.filter), zoneOf(now.filter, now.feeds), (span) => choose({ span })));
 byId("more").addEventListener("click", () => {
   now.rows = Math.min(now.rows + PAGE, MOST);
   reload();

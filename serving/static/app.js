@@ -222,7 +222,7 @@ const take = (choice) => void run("choice", () => choose(choice));
 
 follow(take, () => now.series && chooseDates(windowOf(now.series), chosen.feed.timezone, (span) => take({ span })));
 byId("chart").addEventListener("keydown", ({ key }) => {
-  const wanted = now.series && byKey(key, now.series);
+  const wanted = now.series && byKey(key, windowOf(now.series), now.series.interval_seconds);
   if (wanted) take({ span: wanted === "now" ? null : wanted });
 });
 addEventListener("popstate", () => run("choice", start));

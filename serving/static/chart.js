@@ -1,18 +1,17 @@
 // The chart of one service: value, what was expected, the band that the rule lets pass, anomalies, incidents. Drawn by uPlot.
 
-/* global uPlot */
-import { axes, besideLabels, colours, dark, sizeIn, upright } from "./chart_axes.js";
+import { axes, besideLabels, colours, upright } from "./chart_axes.js";
 import { alone, columns } from "./chart_columns.js";
-import { gestures } from "./chart_gestures.js";
 import { incidentAt, markPeaks, shade } from "./chart_incidents.js";
 import { clock } from "./dom.js";
 import { windowOf } from "./ranges.js";
 import { readout } from "./readout.js";
+import { TimeChart } from "./time_chart.js";
 
 /** @import { IncidentInfo, Plot, Shown } from "../page.d.ts" */
 /** @import { Earlier } from "./earlier.js" */
 
-export class Chart {
+export class Chart extends TimeChart {
   /**
    * @param {HTMLElement} element
    * @param {(from: number, to: number) => void} zoom called with epoch milliseconds, when a part is dragged over
@@ -20,20 +19,12 @@ export class Chart {
    * @param {(incident: IncidentInfo) => void} enter called when an incident is clicked
    */
   constructor(element, zoom, reset, enter) {
-    this.element = element;
-    this.zoom = zoom;
-    this.reset = reset;
+    super(element, zoom, reset);
     this.enter = enter;
     this.incidents = /** @type {IncidentInfo[]} */ ([]);
     this.series = /** @type {Shown | null} */ (null);
-    this.plot = /** @type {Plot | null} */ (null);
     this.earlier = /** @type {Earlier | null} */ (null);
     this.beside = /** @type {Shown[]} */ ([]); // of other services, in the same window
-    dark.addEventListener("change", () => this.show(this.series, this.earlier, this.beside));
-    this.view = /** @type {number[] | null} */ (null); // epoch milliseconds: what is under the hand, until it is loaded
-    this.moving = false;
-    gestures(this);
-    new ResizeObserver(() => this.plot?.setSize(this.size())).observe(element);
   }
 
   /**
@@ -43,13 +34,11 @@ export class Chart {
    * @param {Shown[]} [beside] of other services
    */
   show(series, earlier = null, beside = []) {
-    this.plot?.destroy();
-    this.plot = null;
-    if (!this.moving) this.view = null;
     this.series = series;
     this.earlier = earlier;
     this.beside = beside;
-    if (series) this.plot = new uPlot(this.options(series), columns(series, earlier, beside), this.element);
+    if (series) this.replot(columns(series, earlier, beside), this.options(series));
+    else this.replot(null, {});
   }
 
   /**
@@ -90,46 +79,19 @@ export class Chart {
     plot.over.style.cursor = pointed ? "pointer" : "";
   }
 
-  /** @param {number[]} window shows that part of time with what is loaded, epoch milliseconds */
-  look(window) {
-    this.moving = true;
-    this.view = window;
-    this.plot?.redraw(true);
+  /** @override */
+  again() {
+    this.show(this.series, this.earlier, this.beside);
   }
 
-  /** Has loaded what is under the hand. */
-  settle() {
-    if (!this.moving || !this.view) return;
-    this.moving = false;
-    this.zoom(this.view[0], this.view[1]);
+  /** @override */
+  get loaded() {
+    return this.series ? windowOf(this.series) : [0, 0];
   }
 
-  /** Of a reading, seconds. */
+  /** @override */
   get interval() {
     return this.series?.interval_seconds ?? 0;
-  }
-
-  /** @param {Plot} plot of which a part was dragged over */
-  dragged(plot) {
-    const { left, width } = plot.select;
-    if (width <= 0) return;
-    const [from, to] = [left, left + width].map((position) => 1000 * plot.posToVal(position, "x"));
-    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-    this.zoom(from, to);
-  }
-
-  /** What is drawn, as columns. */
-  get data() {
-    return this.plot?.data ?? [];
-  }
-
-  /** In pixels, as serving takes it. */
-  get width() {
-    return Math.min(4000, Math.max(10, this.element.clientWidth));
-  }
-
-  size() {
-    return sizeIn(this.element);
   }
 
   /** @param {Shown} series of which the time zone stays; the window is that of the newest data. */
@@ -139,13 +101,10 @@ export class Chart {
     const { time } = clock(series.timezone);
     const edge = { stroke: "transparent", points: { show: false } }; // of a band
     return {
-      ...this.size(),
-      tzDate: (/** @type {number} */ seconds) => uPlot.tzDate(new Date(seconds * 1000), series.timezone),
-      padding: [12, () => besideLabels(this.view ?? windowOf(shown())), 0, 0],
-      legend: { show: false },
-      cursor: { points: { size: 7 }, drag: { x: true, y: false, setScale: false, dist: 8 }, bind: { dblclick: () => () => this.reset(), mousedown: unlessShift } },
+      ...this.common(series.timezone),
+      padding: [12, () => besideLabels(this.window), 0, 0],
       scales: {
-        x: { range: () => (this.view ?? windowOf(shown())).map((at) => at / 1000) },
+        x: { range: () => this.window.map((at) => at / 1000) },
         y: { range: (/** @type {Plot} */ _plot, /** @type {number | null} */ low, /** @type {number | null} */ high) => upright(low, high) },
       },
       axes: axes(colour),
@@ -178,12 +137,6 @@ export class Chart {
     };
   }
 }
-
-/**
- * With Shift, dragging moves the chart and chooses no part of it.
- * @type {(plot: Plot, target: Element, handle: (event: MouseEvent) => void) => (event: MouseEvent) => void}
- */
-const unlessShift = (_plot, _target, handle) => (event) => event.shiftKey || handle(event);
 
 /**
  * A dotted line at now, or at the newest reading of a feed that lies in the past.

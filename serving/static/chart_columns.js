@@ -37,6 +37,8 @@ function farthest({ anomalies, expected, min, max }, index) {
  * @type {(plot: Plot, column: number, show: boolean) => number[] | null}
  */
 export function alone(plot, column, show) {
+  if (show) return null;
   const values = plot.data[column];
-  return show ? null : values.flatMap((value, index) => (value !== null && (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null ? [index] : []));
+  const own = values.flatMap((value, index) => (value === undefined ? [] : [index])); // other places are those of other lines
+  return own.filter((index, place) => values[index] !== null && (values[own[place - 1]] ?? null) === null && (values[own[place + 1]] ?? null) === null);
 }

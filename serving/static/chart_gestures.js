@@ -1,9 +1,9 @@
-// Moving and zooming the chart of a service by wheel, pointer and touch. What is under the hand follows at once; when the hand rests, it
+// Moving and zooming a chart along time by wheel, pointer and touch. What is under the hand follows at once; when the hand rests, it
 // is loaded.
 
-import { moved, windowOf, zoomed } from "./ranges.js";
+import { moved, zoomed } from "./ranges.js";
 
-/** @import { Chart } from "./chart.js" */
+/** @import { TimeChart } from "./time_chart.js" */
 
 const REST = 250; // milliseconds
 const SLOP = 8; // pixels that a finger moves before it drags
@@ -14,7 +14,7 @@ const LINE = 30; // pixels of a wheel that counts lines
  * Follows wheel, pointer and touch on a chart. The wheel alone goes on scrolling the page: with Ctrl or Cmd, as of two fingers on a
  * touchpad, it zooms at the pointer; sideways, or with Shift, it moves. Dragging the time axis, or anywhere with Shift, moves; a
  * finger moves, two zoom.
- * @param {Chart} chart
+ * @param {TimeChart} chart
  */
 export function gestures(chart) {
   const { element } = chart;
@@ -28,7 +28,6 @@ export function gestures(chart) {
     return box ? (x - box.left) / box.width : 0;
   };
   const width = () => chart.plot?.over.clientWidth ?? 1;
-  const current = () => chart.view ?? (chart.series ? windowOf(chart.series) : [0, 0]);
 
   /** @type {(window: number[]) => void} */
   function show(window) {
@@ -43,8 +42,8 @@ export function gestures(chart) {
       if (!chart.plot) return;
       const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE : 1;
       const sideways = event.shiftKey ? event.deltaX || event.deltaY : Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : 0;
-      if (event.ctrlKey || event.metaKey) show(zoomed(current(), SPEED ** (event.deltaY * unit), part(event.clientX), chart.interval));
-      else if (sideways) show(moved(current(), (sideways * unit) / width()));
+      if (event.ctrlKey || event.metaKey) show(zoomed(chart.window, SPEED ** (event.deltaY * unit), part(event.clientX), chart.interval));
+      else if (sideways) show(moved(chart.window, (sideways * unit) / width()));
       else return;
       event.preventDefault();
     },
@@ -55,7 +54,7 @@ export function gestures(chart) {
   function begin() {
     const [first, second] = pointers.values();
     if (!first) return;
-    from = { x: second ? (first.x + second.x) / 2 : first.x, spread: second ? Math.abs(first.x - second.x) : 0, window: current(), moving: from.moving };
+    from = { x: second ? (first.x + second.x) / 2 : first.x, spread: second ? Math.abs(first.x - second.x) : 0, window: chart.window, moving: from.moving };
   }
 
   element.addEventListener("pointerdown", (event) => {

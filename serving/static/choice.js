@@ -3,7 +3,8 @@
 import { besides } from "./beside.js";
 import { byId, inputById, make, selectById } from "./dom.js";
 import { COMPARISONS, comparisonOf } from "./earlier.js";
-import { inWords, ranges, spanOf, usual } from "./ranges.js";
+import { ranges, spanOf, usual } from "./ranges.js";
+import { followWindow, offerWindow } from "./window_choice.js";
 
 /** @import { FeedInfo, Span } from "../page.d.ts" */
 /** @typedef {{ feed?: FeedInfo, service?: string | null, beside?: string[], minutes?: number | null, span?: Span | null, comparison?: string }} Choice What is to change. */
@@ -70,10 +71,9 @@ export function offer() {
   byId("feed").replaceChildren(...options(chosen.feeds.map((each) => [each.name, each.name])));
   byId("service").replaceChildren(...options(chosen.services.length ? chosen.services.map((each) => [each, each]) : [["", "none yet"]]));
   selectById("service").disabled = !chosen.services.length;
-  byId("window").replaceChildren(...options([...ranges(chosen.feed).map((each) => [each, inWords(each)]), ["dates", "dates…"]]));
   selectById("feed").value = chosen.feed.name;
   selectById("service").value = chosen.service ?? "";
-  selectById("window").value = chosen.span ? "dates" : String(chosen.minutes);
+  offerWindow(ranges(chosen.feed), chosen);
   const date = COMPARISONS.every(([each]) => each !== chosen.comparison);
   byId("comparison").replaceChildren(...options([...COMPARISONS, ["date", "a date…"]]));
   selectById("comparison").value = date ? "date" : chosen.comparison;
@@ -90,13 +90,7 @@ export function follow(take, dates) {
   byId("choice").addEventListener("submit", (event) => event.preventDefault());
   selectById("feed").addEventListener("change", () => take({ feed: chosen.feeds.find((each) => each.name === selectById("feed").value), service: null, minutes: null, span: null }));
   selectById("service").addEventListener("change", () => take({ service: selectById("service").value }));
-  const window = selectById("window");
-  window.addEventListener("change", () => {
-    if (window.value !== "dates") return take({ minutes: Number(window.value), span: null });
-    window.value = String(chosen.minutes);
-    dates();
-  });
-  byId("to-dates").addEventListener("click", dates);
+  followWindow(take, dates);
   const [comparison, date] = [selectById("comparison"), inputById("comparison-date")];
   comparison.addEventListener("change", () => {
     date.hidden = comparison.value !== "date";
@@ -104,5 +98,4 @@ export function follow(take, dates) {
     else date.focus();
   });
   date.addEventListener("change", () => comparisonOf(date.value) && take({ comparison: date.value }));
-  byId("to-now").addEventListener("click", () => take({ span: null }));
 }

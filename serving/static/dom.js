@@ -48,6 +48,20 @@ export function nothing(message, command) {
 }
 
 /**
+ * Offers these values with their names. The options are made again only if others are offered: a list that is unfolded stays.
+ * @param {string} id of a select
+ * @param {string[][]} offered
+ * @param {string} chosen
+ */
+export function fill(id, offered, chosen) {
+  const select = selectById(id);
+  const text = JSON.stringify(offered);
+  if (select.dataset.text !== text) select.replaceChildren(...offered.map(([value, name]) => make("option", { value, text: name })));
+  select.dataset.text = text;
+  if (select.value !== chosen) select.value = chosen;
+}
+
+/**
  * Makes these the children of an element, in this order. One that stays in its place keeps the focus.
  * @param {HTMLElement} parent
  * @param {HTMLElement[]} wanted

@@ -125,9 +125,17 @@ export async function run(what, load) {
 }
 
 /**
+ * Gives up a load.
+ * @param {string} what
+ */
+export function leave(what) {
+  for (const loads of [attempts, failing]) loads.delete(what);
+}
+
+/**
  * Gives up every load but one.
  * @param {string} what
  */
 export function onlyLoad(what) {
-  for (const loads of [attempts, failing]) for (const name of loads.keys()) if (name !== what) loads.delete(name);
+  for (const name of [...attempts.keys(), ...failing.keys()]) if (name !== what) leave(name);
 }

@@ -1,9 +1,11 @@
 // What part of time the chart shows: a range that ends now, or a span between two instants, and how keys and the mouse change it.
 
+import { serverNow } from "./server_time.js";
+
 /** @import { FeedInfo, IncidentInfo, Shown, Span } from "../page.d.ts" */
 
 const MINUTE = 60_000;
-const RANGES = [15, 60, 240, 1440, 10_080, 50_400]; // minutes
+export const RANGES = [15, 60, 240, 1440, 10_080, 50_400]; // minutes
 const FEWEST = 24; // intervals
 const USUAL = 360; // intervals
 const SHORTEST = 10_000; // milliseconds
@@ -88,6 +90,12 @@ export function sight({ start, end }, feed, now) {
 export const windowOf = ({ span, start, until }) => [span?.from ?? start, span?.to ?? until].map((at) => Date.parse(at));
 
 /**
+ * From when to when it is: between the instants of a span, or the minutes that end now; epoch milliseconds.
+ * @param {{ span: Span | null, minutes: number }} part
+ */
+export const boundsOf = ({ span, minutes }) => (span ? [Date.parse(span.from), Date.parse(span.to)] : [serverNow() - minutes * MINUTE, serverNow()]);
+
+/**
  * A window moved by a part of its length.
  * @param {number[]} window epoch milliseconds
  * @param {number} part
@@ -110,16 +118,16 @@ export function zoomed([from, to], factor, part, interval) {
 /**
  * What a key makes of what is shown: another span, "now", or nothing.
  * @param {string} key
- * @param {Shown} series
+ * @param {number[]} window epoch milliseconds
+ * @param {number} interval seconds
  * @returns {Span | "now" | null}
  */
-export function byKey(key, series) {
-  const [from, to] = windowOf(series);
+export function byKey(key, [from, to], interval) {
   const quarter = (to - from) / 4;
   if (key === "Escape") return "now";
   if (key === "ArrowLeft") return span(from - quarter, to - quarter);
   if (key === "ArrowRight") return span(from + quarter, to + quarter);
-  if (key === "+" || key === "=") return span(from + quarter, to - quarter, series.interval_seconds);
+  if (key === "+" || key === "=") return span(from + quarter, to - quarter, interval);
   if (key === "-") return span(from - 2 * quarter, to + 2 * quarter);
   return null;
 }
