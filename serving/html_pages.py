@@ -7,7 +7,13 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 # Those that the header links to.
-PAGES = {"/": "All services", "/incidents": "Incidents", "/baselines": "Baselines", "/queries": "Queries"}
+PAGES = {
+    "/": "All services",
+    "/incidents": "Incidents",
+    "/explore": "Explore",
+    "/baselines": "Baselines",
+    "/queries": "Queries",
+}
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 _html = jinja2.Environment(
@@ -28,6 +34,11 @@ def services(feed: str | None = None) -> str:
 @router.get("/incidents")
 def incidents() -> str:
     return _page("incidents.html", "/incidents")
+
+
+@router.get("/explore")
+def explore() -> str:
+    return _page("explore.html", "/explore")
 
 
 @router.get("/queries")

@@ -379,6 +379,24 @@ export interface Shown extends Series {
   late: number;
 }
 
+/** A line of a chart of one's own: one column of the readings of a service (`of` is "feed"), or of a query's table `topic`. `key`: the
+ * service, or the key in the table; `key|*` is the windows of a key. `column` is one name, or for a band two with `..` between them. */
+export interface ChartLine {
+  of: "feed" | "query";
+  source: string;
+  topic: string;
+  key: string;
+  column: string;
+  right: boolean;
+}
+
+/** What a chart of one's own shows: lines, and which part of time. */
+export interface OwnChart {
+  lines: ChartLine[];
+  minutes: number;
+  span: Span | null;
+}
+
 /** Seconds, value, low, high, expected, anomalous value, lowest, highest, earlier value, and the values of each service beside it. */
 export type Columns = (number | null)[][];
 
@@ -404,6 +422,7 @@ export interface Plot {
 interface PlotClass {
   new (options: object, data: Columns, element: HTMLElement): Plot;
   tzDate(date: Date, timeZone: string): Date;
+  join(tables: Columns[], nulls: number[][]): Columns;
 }
 
 declare global {

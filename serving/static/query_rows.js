@@ -14,7 +14,7 @@ const zone = clock("UTC");
 const fieldsOf = (rows) => [...new Set(rows.flatMap(({ value }) => (isObject(value) ? Object.keys(value) : [])))];
 
 /** @type {(value: unknown) => value is Record<string, unknown>} */
-const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+export const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * Draws the rows. `seen`: the place of each key's record when the rows were drawn last; a row that is new or has changed since stands

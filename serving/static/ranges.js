@@ -9,7 +9,7 @@ export const RANGES = [15, 60, 240, 1440, 10_080, 50_400]; // minutes
 const FEWEST = 24; // intervals
 const USUAL = 360; // intervals
 const SHORTEST = 10_000; // milliseconds
-const LONGEST = 45 * 1440 * MINUTE; // that serving answers
+export const LONGEST = 45 * 1440 * MINUTE; // that serving answers
 
 /** @type {(interval: number) => number} Milliseconds; of an interval in seconds. */
 const shortest = (interval) => Math.max(SHORTEST, 1000 * interval);

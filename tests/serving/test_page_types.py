@@ -12,7 +12,8 @@ from serving.query_tables import models as query_models
 
 TYPES = (Path(models.__file__).parent / "page.d.ts").read_text()
 NOT_SHOWN = {"Problem", "Bucket"}  # the page reads the text of a problem, and no bucket by itself
-ONLY_THE_PAGES = {"Plot", "Shown", "Span", "SparkPoint", "FleetRow", "FleetFilter", "FleetLine", "IncidentFilter"}
+OF_FLEET = {"SparkPoint", "FleetRow", "FleetFilter", "FleetLine"}
+ONLY_THE_PAGES = OF_FLEET | {"Plot", "Shown", "Span", "IncidentFilter", "ChartLine", "OwnChart"}
 
 
 def interfaces() -> dict[str, dict[str, str]]:

@@ -89,6 +89,20 @@ def test_the_page_of_baselines(page, baselines, lake, feed, scheme, width):
 
 
 @LOOKS
+def test_the_page_of_ones_own_chart(page, past, feed, scheme, width):
+    looked_at(page, scheme, width)
+    line = f"feed={feed.name}&service=a&column="
+    lines = f"{line}value&{line}low..high&axis=right&feed=gone&service=b&column=value"
+    page.goto(past.url.replace("/?", "/explore?") + f"&{HOUR}&{lines}")
+    expect(page.locator("#lines > li")).to_have_count(3)
+    expect(page.locator("#lines .quiet").first).to_contain_text("values, lowest 100")
+    expect(page.locator("#lines .doubt").last).to_contain_text("No feed 'gone' is declared.")
+    expect(page.locator("header .login")).to_be_visible()
+    expect(page.get_by_role("button", name="Add line")).to_be_enabled()
+    assert serious(page) == []
+
+
+@LOOKS
 def test_the_page_to_log_in(page, past, scheme, width):
     looked_at(page, scheme, width)
     page.goto(past.url.replace("/?", "/login?"))
