@@ -8,6 +8,7 @@ import { deadLetters } from "./dead_letters.js";
 import { byId, empty } from "./dom.js";
 import { earlier } from "./earlier.js";
 import { late, mark, readingsAsOf, showState, verdict } from "./freshness.js";
+import { parameters, valuesOf } from "./explore_lines.js";
 import { soon } from "./frames.js";
 import { gateResults } from "./gate.js";
 import { incidents, withIncident } from "./incidents.js";
@@ -98,6 +99,8 @@ async function loadSeries(redraw) {
   byId("key").hidden = nothing && !series.span;
   byId("key-range").hidden = series.bucket_seconds === series.interval_seconds;
   offerBeside(beside, series, chosen.services, (services) => take({ beside: services }));
+  const lines = [series, ...beside].map((each) => valuesOf(each.feed, each.service));
+  byId("to-explore").setAttribute("href", `/explore?${parameters({ ...chosen, lines })}`);
   if (redraw || !chart.plot) chart.show(nothing && !series.span ? null : series, null, beside);
   else chart.update(series, beside);
   panels.figures(series);

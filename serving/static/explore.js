@@ -76,7 +76,6 @@ function soonDraw() {
   soon("chart", draw);
 }
 
-
 /** That of the feeds, and UTC of tables; UTC if there are several. */
 function zone() {
   const zones = new Set(now.asked.lines.map((line) => (line.of === "feed" && now.feeds.get(line.source)?.timezone) || "UTC"));
@@ -120,7 +119,8 @@ function drawNothing(some) {
   const { lines } = now.asked;
   const states = lines.map((line) => loading.state(line));
   const [waits, lost] = [states.includes("loading"), states.every((each) => each === "failed")];
-  empty(byId("chart-empty"), some ? null : !lines.length ? "No line is chosen. Add one above." : waits ? "Loading …" : lost ? "No line could be loaded." : "No line has a value in this window.");
+  const text = some ? "" : !lines.length ? "No line is chosen. Add one above." : waits ? "Loading …" : lost ? "No line could be loaded." : "No line has a value in this window.";
+  if (byId("chart-empty").textContent !== text) empty(byId("chart-empty"), text); // a screen reader says what is changed
   const newest = lines.flatMap(({ of, source }) => (of === "feed" && now.feeds.get(source)?.newest_at) || []).sort().at(-1);
   byId("to-newest-line").hidden = some || waits || lost || !newest;
   byId("to-newest").textContent = newest ? `Show the newest readings, of ${clockOf(zone()).dated(newest)}` : "";
@@ -141,10 +141,11 @@ function drawList() {
 /** Follows the services of one feed; the events of all feeds if there are several. */
 function followReadings() {
   const [first, ...others] = loading.readings();
-  if (!first) return stream.path === null || stream.end();
+  if (!first && stream.path !== null) stream.end();
+  if (!first) return;
   const one = others.every(({ feed }) => feed === first.feed);
   const path = one ? `/api/events?${new URLSearchParams([["feed", first.feed], ...[first, ...others].map(({ service }) => ["service", service])])}` : "/api/events";
-  if (path !== stream.path) stream.follow(path);
+  if (path !== stream.path) stream.follow(path, true);
 }
 
 /** Says whether the page is live, as of when it is, and what is wrong. */

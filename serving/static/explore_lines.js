@@ -58,6 +58,9 @@ export function parameters({ lines, minutes, span }) {
   return query;
 }
 
+/** The values of a service. @type {(feed: string, service: string) => ChartLine} */
+export const valuesOf = (feed, service) => ({ of: "feed", source: feed, topic: "", key: service, column: "value", right: false });
+
 /** Of what a line is loaded from. @param {ChartLine} line */
 export const sourceOf = ({ of, source, topic, key }) => JSON.stringify([of, source, topic, key]);
 

@@ -20,16 +20,19 @@ export class Stream {
     this.heardAt = /** @type {number | null} */ (null); // when serving last said something on this path
     this.failures = 0;
     this.lost = false; // whether something may have been missed
+    this.reload = false;
     this.timer = 0;
   }
 
   /**
    * Follows another path.
    * @param {string} path
+   * @param {boolean} [reload] whether what came before it is open has to be loaded, too
    */
-  follow(path) {
+  follow(path, reload = false) {
     this.end();
     this.path = path;
+    this.reload = reload;
     this.connect();
   }
 
@@ -60,8 +63,8 @@ export class Stream {
       this.opened = true;
       this.failures = 0;
       this.heardAt = performance.now();
-      if (this.lost) this.missed();
-      this.lost = false;
+      if (this.lost || this.reload) this.missed();
+      this.lost = this.reload = false;
     });
     source.addEventListener("error", () => this.lose());
     for (const [name, handle] of Object.entries(this.handlers)) {

@@ -18,7 +18,7 @@ def lines(page: Page) -> list[list]:
     return page.evaluate("sundial.chart.data.slice(9).map((column) => Array.from(column))")
 
 
-def test_services_are_added_to_the_chart_and_taken_out_and_the_url_keeps_them(page, past):
+def test_services_are_added_to_the_chart_and_taken_out_and_the_url_keeps_them(page, past, feed):
     page.goto(f"{past.url}&service=a&{HOUR}")
     values = drawn(page)[1]
     assert lines(page) == []
@@ -36,6 +36,11 @@ def test_services_are_added_to_the_chart_and_taken_out_and_the_url_keeps_them(pa
     page.reload()
     drawn(page)
     assert len(lines(page)) == 1
+    page.get_by_role("link", name="Explore it in a chart of your own").click()
+    expect(page.locator("#lines .name")).to_have_text([f"{feed.name} · {each} · value" for each in ("a", "b")])
+    expect(page.locator("#lines .quiet").first).to_contain_text("highest 400")
+    page.go_back()
+    drawn(page)
     page.get_by_role("button", name="Take b out of the chart").click()
     until("b is gone", lambda: lines(page) == [])
     expect(page.locator("#key .beside")).to_have_count(0)

@@ -104,7 +104,9 @@ def test_dragging_and_keys_choose_another_part_of_time(page, explored):
 def test_the_longest_part_of_time_is_drawn(page, explored):
     page.goto(f"{explored.url}?from=2026-06-01T00:00:00Z&to=2026-07-16T00:00:00Z&{line(explored.feed, 'a')}")
     drawn(page, 1)
-    assert [*values(page, 1).values()] == [pytest.approx(sum(SAW) / len(SAW))], "one bucket has the whole hour"
+    means = [*values(page, 1).values()]
+    assert len(means) in (2, 3), "buckets of nearly an hour"
+    assert means == pytest.approx([103] * len(means), abs=0.2)
 
 
 def test_live_readings_come_at_once_of_the_lines_services_only(page, explored):
