@@ -224,7 +224,7 @@ def test_the_keyboard_reaches_everything(page, site, feed):
             page.evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.tagName")
         )
         page.keyboard.press("Tab")
-    assert reached == ["feed", "service", "window", "comparison", "chart", "beside", "scroll", "link", "link"]
+    assert reached == ["feed", "service", "window", "comparison", "chart", "beside", "to-explore", "scroll", "link", "link"]
     page.keyboard.press("Enter")
     expect(page.locator("#chart-title")).to_have_text(NASTY)
 
