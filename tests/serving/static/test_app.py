@@ -219,7 +219,7 @@ def test_the_keyboard_reaches_everything(page, site, feed):
     expect(page.locator("#beside")).to_be_visible()
     page.locator("#feed").focus()
     reached = []
-    for _ in range(9):
+    for _ in range(10):
         reached.append(
             page.evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.tagName")
         )
