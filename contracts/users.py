@@ -28,17 +28,23 @@ class UsersError(ValueError):
     """The file of users is damaged, or what is asked of it makes no sense."""
 
 
-class User(Declared):
-    """sha256: of the token. until: after that the token counts no longer; None: for ever."""
+class Identity(Declared):
+    """Who may use the API, however they log in."""
 
-    name: UserName
+    name: str
     role: Role
-    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-    made_at: AwareDatetime
-    until: AwareDatetime | None = None
 
     def may(self, role: Role) -> bool:
         return ROLES.index(self.role) >= ROLES.index(role)
+
+
+class User(Identity):
+    """sha256: of the token. until: after that the token counts no longer; None: for ever."""
+
+    name: UserName
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    made_at: AwareDatetime
+    until: AwareDatetime | None = None
 
     def counts_at(self, now: dt.datetime) -> bool:
         return self.until is None or now < self.until

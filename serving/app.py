@@ -23,6 +23,7 @@ from serving import (
     routes,
     series_route,
 )
+from serving.access import provider_routes
 from serving.access import routes as access_routes
 from serving.access.authentication import COOKIE
 from serving.access.guard import Guard
@@ -39,7 +40,7 @@ from serving.state import State
 
 STATIC = Path(__file__).parent / "static"
 OF_FEEDS = (routes, incident_routes, series_route, readings_route, baseline_routes, data_docs)
-ROUTES = (health, fleet, *OF_FEEDS, query_routes, metrics, access_routes, acts, html_pages)
+ROUTES = (health, fleet, *OF_FEEDS, query_routes, metrics, access_routes, provider_routes, acts, html_pages)
 LOGIN_SECONDS = 12 * 3600
 
 

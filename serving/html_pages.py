@@ -56,6 +56,16 @@ def login() -> str:
     return _page("login.html")
 
 
-def _page(name: str, path: str | None = None) -> str:
+def logged_in(address: str) -> str:
+    """Leads on to the address by itself. A redirect would not do: after one, browsers take the provider's page for the one
+    that leads there, and do not send the cookie."""
+    return _page("logged_in.html", address=address)
+
+
+def not_logged_in(detail: str, remedy: str) -> str:
+    return _page("not_logged_in.html", detail=detail, remedy=remedy)
+
+
+def _page(name: str, path: str | None = None, **more: str) -> str:
     """path: its own among PAGES."""
-    return _html.get_template(name).render(pages=PAGES.items(), path=path)
+    return _html.get_template(name).render(pages=PAGES.items(), path=path, **more)

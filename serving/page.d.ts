@@ -24,6 +24,10 @@ export interface Me {
   role: "viewer" | "operator" | null;
 }
 
+export interface ProviderInfo {
+  name: string | null;
+}
+
 export interface ActInfo {
   dag: string;
   run: string;

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from contracts.alerts import ROUTES
 from contracts.feeds import FEEDS
 from contracts.kafka_credentials import PLAIN, CredentialsError, KafkaCredentials
+from serving.access.provider_settings import ProviderSettings, ProviderSettingsError
 from supervision.airflow_rest import AirflowRest
 from supervision.spark_history import HISTORY
 
@@ -42,7 +43,8 @@ class Settings:
     page: str = ""  # address of the dashboard, for links in alerts
     spark_history: str = ""  # address of Spark's history server, as browsers find it
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")  # names by which browsers may call; others are refused (DNS rebinding)
-    users: Path | None = None  # file that `sundial users` writes; None: nobody can log in
+    users: Path | None = None  # file that `sundial users` writes; None: nobody can log in with a token
+    provider: ProviderSettings | None = None  # where people log in by OpenID Connect
     audit: Path | None = None  # file of who did what, beside the log
     airflow: str = ""  # address of Airflow, through which operators change things
     airflow_url: str = ""  # the same as browsers find it
@@ -73,6 +75,10 @@ class Settings:
             credentials = KafkaCredentials.from_environment(env)
         except CredentialsError as error:
             mistakes.append(str(error))
+        try:
+            provider = ProviderSettings.from_environment(env, page)
+        except ProviderSettingsError as error:
+            mistakes.append(str(error))
         if mistakes:
             raise SettingsError("\n".join(mistakes))
         hosts = [host.strip() for host in env.get("SUNDIAL_API_HOSTS", "").split(",") if host.strip()]
@@ -90,6 +96,7 @@ class Settings:
             airflow_user=env.get(AIRFLOW_USER, ""),
             airflow_password=env.get(AIRFLOW_PASSWORD, ""),
             users=_path(env, USERS),
+            provider=provider,
             audit=_path(env, AUDIT),
             session_secret=env.get(SESSION) or secrets.token_urlsafe(64),
         )

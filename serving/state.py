@@ -10,7 +10,8 @@ from contracts.queries import QUERIES
 from serving import long_reads
 from serving.access.audit import Audit
 from serving.access.known_users import KnownUsers
-from serving.access.rate_limit import ACTS, WRONG_TOKENS, RateLimit
+from serving.access.provider import Provider
+from serving.access.rate_limit import ACTS, FAILED_LOGINS, RateLimit
 from serving.acts.through_airflow import ThroughAirflow
 from serving.archive import Archive
 from serving.backlog import Backlog
@@ -52,7 +53,8 @@ class State:
     baseline_services: BaselineServices
     baseline_versions: BaselineVersions
     users: KnownUsers
-    wrong_tokens: RateLimit
+    failed_logins: RateLimit
+    provider: Provider | None
     acting: RateLimit
     acts: ThroughAirflow
     audit: Audit
@@ -88,7 +90,8 @@ class State:
             baseline_services,
             BaselineVersions(tables),
             KnownUsers(settings.users),
-            RateLimit(*WRONG_TOKENS),
+            RateLimit(*FAILED_LOGINS),
+            Provider(settings.provider, settings.session_secret) if settings.provider else None,
             RateLimit(*ACTS),
             ThroughAirflow(settings.airflow_rest(), settings.airflow_url or settings.airflow),
             Audit(settings.audit),

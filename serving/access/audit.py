@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from contracts.users import User
+from contracts.users import Identity
 
 log = logging.getLogger("serving.audit")
 
@@ -19,7 +19,7 @@ class Audit:
     def __init__(self, file: Path | None):
         self._file, self._lock = file, Lock()
 
-    def note(self, user: User, act: str, about: Mapping[str, Any]) -> None:
+    def note(self, user: Identity, act: str, about: Mapping[str, Any]) -> None:
         """Raises OSError if the file can't be written: then the act must not be done."""
         at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = json.dumps({"at": at, "user": user.name, "role": user.role, "act": act, **about})

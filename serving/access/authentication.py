@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
-from contracts.users import User
+from contracts.users import Identity
 from serving.dependencies import CurrentState
 from serving.problems import ProblemError
 
@@ -20,13 +20,13 @@ HOW = "Log in at /login, or send the header `Authorization: Bearer TOKEN`. `sund
 class Caller:
     """user: None without a login. by_cookie: the login is a cookie, which browsers send by themselves."""
 
-    user: User | None
+    user: Identity | None
     by_cookie: bool = False
 
 
 def caller_of(request: HTTPConnection) -> Caller:
     """Raises ProblemError for a token that does not count: whoever sends one shall learn of it."""
-    users = request.app.state.sundial.users
+    users, provider = request.app.state.sundial.users, request.app.state.sundial.provider
     header = request.headers.get("authorization", "")
     if header[: len(SCHEME)].lower() == SCHEME:
         if user := users.of_token(header[len(SCHEME) :].strip()):
@@ -35,6 +35,8 @@ def caller_of(request: HTTPConnection) -> Caller:
     login = request.scope.get("session") or {}
     if user := users.of_login(login.get("name", ""), login.get("sha256", "")):
         return Caller(user, by_cookie=True)
+    if provider and (known := provider.logins.of_session(login)):
+        return Caller(known, by_cookie=True)
     return Caller(None)
 
 
@@ -46,7 +48,7 @@ def same_site(request: HTTPConnection) -> bool:
     return urlsplit(origin).netloc == request.headers.get("host")
 
 
-async def operator(request: Request, state: CurrentState) -> User:
+async def operator(request: Request, state: CurrentState) -> Identity:
     """The user who asks for a change. Raises ProblemError: 401 without a login, 403 for a viewer or another site's page."""
     caller = caller_of(request)
     if caller.user is None:
@@ -57,9 +59,9 @@ async def operator(request: Request, state: CurrentState) -> User:
         raise ProblemError(403, "other-site", "Another site sent this", detail, "Do it on Sundial's own page, or send a token.")
     if not caller.user.may("operator"):
         detail = f"{caller.user.name} is a {caller.user.role}."
-        remedy = "Ask someone who keeps the stack: `sundial users add NAME --role operator`."
+        remedy = "Ask someone who keeps the stack for the role of an operator."
         raise ProblemError(403, "not-allowed", "Only operators may do this", detail, remedy)
     return caller.user
 
 
-Operator = Annotated[User, Depends(operator)]
+Operator = Annotated[Identity, Depends(operator)]

@@ -8,10 +8,11 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from serving.access.authentication import HOW, caller_of
+from serving.access.provider_settings import CALLBACK
 from serving.html_pages import PAGES
 from serving.problems import ProblemError, answer
 
-OPEN = ("/login", "/api/login", "/api/me")  # what one needs to log in
+OPEN = ("/login", CALLBACK, "/api/login", "/api/login/provider", "/api/me")  # what one needs to log in
 PROBED = "/health"  # without a login it says that serving answers, and no more
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")  # headers that proxies add

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 REMEMBERED = 10_000  # at most
-WRONG_TOKENS = 10, 60.0  # of one address, within so many seconds
+FAILED_LOGINS = 10, 60.0  # of one address, within so many seconds
 ACTS = 60, 60.0  # of one user
 
 

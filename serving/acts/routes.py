@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Response
 from fastapi.concurrency import run_in_threadpool
 
-from contracts.users import User
+from contracts.users import Identity
 from serving.access.authentication import Operator
 from serving.acts.models import ActInfo, Answer, Replay, Rollback, Said, Switch
 from serving.acts.through_airflow import Act
@@ -107,7 +107,7 @@ async def act(
     return ActInfo.model_validate(asdict(found))
 
 
-async def _begun(state: State, user: User, dag: str, conf: dict[str, str | int], response: Response) -> ActInfo:
+async def _begun(state: State, user: Identity, dag: str, conf: dict[str, str | int], response: Response) -> ActInfo:
     _note(state, user, dag, {"conf": conf})
     return _info(await run_in_threadpool(state.acts.begin, dag, conf, user.name), response)
 
@@ -123,7 +123,7 @@ def _info(act: Act, response: Response) -> ActInfo:
     return ActInfo.model_validate(asdict(act))
 
 
-def _note(state: State, user: User, act: str, about: dict[str, Any]) -> None:
+def _note(state: State, user: Identity, act: str, about: dict[str, Any]) -> None:
     """An act is noted before it is begun: nothing is done that nobody can be asked about."""
     if wait := state.acting.wait(user.name):
         detail = f"{user.name} has changed too much within a minute."

@@ -1,7 +1,11 @@
 // The page on which one logs in: it sends the token, and goes back to where one came from.
 
 import { byId, inputById } from "./dom.js";
-import { send } from "./loads.js";
+import { get, send } from "./loads.js";
+
+const LONGEST_QUERY = 2000; // of a page, that comes back from the provider
+
+/** @import { ProviderInfo } from "../page.d.ts" */
 
 const button = /** @type {HTMLButtonElement} */ (byId("login").querySelector("button"));
 
@@ -13,13 +17,43 @@ byId("login").addEventListener("submit", async (event) => {
     await send("POST", "/api/login", { token: inputById("token").value });
     location.replace(cameFrom());
   } catch (error) {
-    byId("problem").textContent = /** @type {Error} */ (error).message;
-    byId("problem").hidden = false;
+    showProblem(error);
     inputById("token").select();
   } finally {
     button.disabled = false;
   }
 });
+
+/** Offers the provider, if there is one. */
+async function offerProvider() {
+  const { name } = /** @type {ProviderInfo} */ (await get("/api/login/provider"));
+  if (name === null) return;
+  const other = /** @type {HTMLButtonElement} */ (byId("provider").querySelector("button"));
+  other.textContent = `Log in with ${name}`;
+  other.addEventListener("click", () => goToProvider(other));
+  byId("provider").hidden = false;
+}
+
+/** Goes to the provider, which sends the browser back. @param {HTMLButtonElement} other */
+async function goToProvider(other) {
+  other.disabled = true;
+  byId("problem").hidden = true;
+  const query = location.search.slice(1);
+  try {
+    const { url } = await send("POST", "/api/login/provider", { back: query.length <= LONGEST_QUERY ? query : "" });
+    location.assign(url);
+  } catch (error) {
+    showProblem(error);
+  } finally {
+    other.disabled = false;
+  }
+}
+
+/** @param {unknown} error */
+function showProblem(error) {
+  byId("problem").textContent = /** @type {Error} */ (error).message;
+  byId("problem").hidden = false;
+}
 
 /** The page that the address names, if the header links to it, with what was chosen on it. */
 function cameFrom() {
@@ -33,3 +67,4 @@ function cameFrom() {
 const pages = () => [...document.querySelectorAll("header nav a")].map((each) => each.getAttribute("href") ?? "");
 
 button.disabled = false; // before, the form would be sent without this script
+offerProvider().catch(showProblem);

@@ -24,9 +24,15 @@ def airflow(lake, feed):
 
 
 @pytest.fixture
-def site(offline, feed, lake, tmp_path, airflow):
+def site(site_and_state):
     """The page of service a, which has a closed incident, beside another service with an open one; two versions of a baseline,
     and a refused candidate; and the tokens of an operator and of a viewer."""
+    return site_and_state[0]
+
+
+@pytest.fixture
+def site_and_state(offline, feed, lake, tmp_path, airflow):
+    """What `site` is, and the state of serving."""
     users, operator = Users({}).added("olga", "operator", AT, None)
     users, viewer = users.added("victor", "viewer", AT, None)
     (tmp_path / "users.json").write_text(users.text())
@@ -39,4 +45,4 @@ def site(offline, feed, lake, tmp_path, airflow):
             start = round(AT.timestamp() * 1000)
             state.incidents.put(feed.name, dataclasses.replace(of("a", start), state="closed", end=start + 600_000))
             state.incidents.put(feed.name, of(NASTY, start))
-            yield f"{url}/?feed={feed.name}&service=a", operator, viewer
+            yield (f"{url}/?feed={feed.name}&service=a", operator, viewer), state
