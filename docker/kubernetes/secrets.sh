@@ -15,9 +15,12 @@ secret() { # SECRET [KEY=NAME]...: with each key's value from NAME of .env
   for pair; do printf '  %s: "%s"\n' "${pair%%=*}" "$(value "${pair#*=}" | tr -d '\n' | base64 | tr -d '\n')"; done
 }
 
-file() { # SECRET FILE: with the file's content, under its name
+files() { # SECRET FILE...: with the content of each file that is there, under its name
   printf -- '---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: sundial}\ndata:\n' "$1"
-  printf '  %s: "%s"\n' "$(basename "$2")" "$(base64 "$2" | tr -d '\n')"
+  shift
+  for file; do
+    if [ -e "$file" ]; then printf '  %s: "%s"\n' "$(basename "$file")" "$(base64 "$file" | tr -d '\n')"; fi
+  done
 }
 
 if ! [ -r .env ] || ! [ -r .secrets/ca.crt ]; then
@@ -40,6 +43,6 @@ for user in BATCH STREAMS SERVING; do
   secret "kafka-$(echo "$user" | tr '[:upper:]' '[:lower:]')" "SUNDIAL_KAFKA_PASSWORD=KAFKA_${user}_PASSWORD"
 done
 secret serving-access SUNDIAL_SESSION_SECRET=SUNDIAL_SESSION_SECRET SUNDIAL_AIRFLOW_PASSWORD=AIRFLOW_PASSWORD
-file serving-users .secrets/users/users.json
+files serving-users .secrets/users/users.json .secrets/users/oidc-client-secret
 printf -- '---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: kafka-ca, namespace: sundial}\ndata:\n  ca.crt: |\n'
 sed 's/^/    /' .secrets/ca.crt

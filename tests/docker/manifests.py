@@ -20,7 +20,7 @@ PODS = {name: workload["spec"]["template"] for name, workload in WORKLOADS.items
 KUBERNETES = "1.34.0"
 DRIVERS = {"airflow-scheduler", "airflow-triggerer"}
 SERVERS = {"airflow-api-server": 8080, "serving": 8000, "spark-history": 18080}
-SECRET = re.compile(r"PASSWORD$|SECRET|FERNET_KEY|WEBHOOK")
+SECRET = re.compile(r"PASSWORD$|SECRET(?!_FILE)|FERNET_KEY|WEBHOOK")
 REFERENCE = re.compile(r"\$\(([A-Z0-9_]+)\)")
 
 

@@ -70,6 +70,15 @@ def test_the_script_prints_what_pods_refer_to_and_nothing_else(folder):
     assert authority["data"] == {"ca.crt": (folder / ".secrets/ca.crt").read_text()}
 
 
+def test_the_secret_of_the_identity_provider_is_printed_if_there_is_one(folder, tmp_path):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / ".secrets/users/oidc-client-secret").write_text("a '\"$ secret\n")
+    assert secrets_of(tmp_path)["serving-users"].pop("oidc-client-secret") == "a '\"$ secret\n"
+    file = environment(container("serving"), secrets_of(folder))["SUNDIAL_OIDC_CLIENT_SECRET_FILE"]
+    (users,) = [each for each in container("serving")["volumeMounts"] if each["name"] == "users"]
+    assert file == f"{users['mountPath']}/oidc-client-secret"
+
+
 def test_any_value_is_printed_as_it_is_and_none_is_forgotten(folder, tmp_path):
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     with (tmp_path / ".env").open("a") as file:
