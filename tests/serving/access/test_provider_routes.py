@@ -176,3 +176,27 @@ def test_a_provider_that_fails_on_the_way(there, provider):
 def test_what_one_logs_in_with_is_open(there):
     assert '<p id="provider" hidden>' in there.get("/login").text
     assert there.get(CALLBACK, headers={"accept": "text/html"}).status_code == 401
+
+
+def test_the_description_names_each_answer_of_the_callback(there, provider, app):
+    described = app.openapi()["paths"][CALLBACK]["get"]["responses"]
+    seen = set()
+
+    def come_back(sent: dict[str, str]) -> None:
+        for accept in ("text/html", "application/json"):
+            answer = there.back(sent, accept)
+            assert answer.headers["content-type"].partition(";")[0] in described[str(answer.status_code)]["content"]
+            seen.add(answer.status_code)
+
+    come_back(there.at_provider())
+    provider.claims["groups"] = []
+    come_back(there.at_provider())
+    sent = there.at_provider()
+    provider.down = True
+    come_back(sent)
+    come_back({"state": "x" * 201})
+    for _ in range(10):
+        there.begin()
+        there.back({"state": "x"})
+    come_back({})
+    assert seen == {200, 401, 403, 503, 422, 429}
