@@ -112,7 +112,7 @@ async def _begun(state: State, user: Identity, dag: str, conf: dict[str, str | i
     return _info(await run_in_threadpool(state.acts.begin, dag, conf, user.name), response)
 
 
-async def _switched(state: State, user: User, dag: str, wanted: Switch) -> Response:
+async def _switched(state: State, user: Identity, dag: str, wanted: Switch) -> Response:
     _note(state, user, dag, wanted.model_dump())
     await run_in_threadpool(state.acts.switch, dag, wanted.on)
     return Response(status_code=204)
