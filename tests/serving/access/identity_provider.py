@@ -1,4 +1,4 @@
-"""An identity provider of the test's own, over HTTP: discovery, a page that agrees at once, tokens and keys."""
+"""An identity provider of the test's own, over HTTP: discovery, a page on which everybody is Olga, tokens and keys."""
 
 import base64
 import contextlib
@@ -8,11 +8,12 @@ import socket
 import time
 from collections.abc import Iterator
 from functools import cache
+from html import escape
 from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import FastAPI, Form, Request
-from fastapi.responses import JSONResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
@@ -60,13 +61,17 @@ class IdentityProvider:
         found = {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/jwks", "token_endpoint": f"{self.issuer}/token"}
         return found | {"authorization_endpoint": f"{self.issuer}/authorize"} | self.metadata
 
-    def _authorize(self, request: Request) -> RedirectResponse:
+    def _authorize(self, request: Request) -> Response:
+        """People see a page: what they choose on it comes from the provider's site, for a browser."""
         asked = dict(request.query_params)
         assert (asked["client_id"], asked["response_type"], asked["code_challenge_method"]) == (CLIENT, "code", "S256")
         assert "openid" in asked["scope"].split()
         code = secrets.token_urlsafe()
         self._codes[code] = asked
-        return RedirectResponse(f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}", 303)
+        back = f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
+        if "text/html" in request.headers["accept"]:
+            return HTMLResponse(f'<title>Example</title><a href="{escape(back)}">I am Olga</a>')
+        return RedirectResponse(back, 303)
 
     def _token(self, request: Request, code: str = Form(), redirect_uri: str = Form(), code_verifier: str = Form()):
         asked = self._codes.pop(code, None)

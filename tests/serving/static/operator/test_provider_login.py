@@ -37,9 +37,10 @@ def page(page):
 
 
 def test_an_operator_logs_in_by_the_provider_and_judges(page, site, airflow):
-    url, _, _ = site
+    url = f"{site[0]}&minutes=240"
     page.goto(url)
     page.get_by_role("button", name="Log in with Example").click()
+    page.get_by_role("link", name="I am Olga").click()
     expect(page.locator("header .login")).to_contain_text("oidc/olga (operator)")
     expect(page).to_have_url(url)
     page.locator("#incidents > li").first.get_by_role("button", name="Judge").click()
@@ -55,6 +56,7 @@ def test_a_person_without_a_role_is_not_let_in(page, site, provider):
     provider.claims["groups"] = ["staff"]
     page.goto(site[0])
     page.get_by_role("button", name="Log in with Example").click()
+    page.get_by_role("link", name="I am Olga").click()
     expect(page.get_by_role("alert")).to_contain_text("None of your groups at the provider has a role in Sundial.")
     assert serious(page) == []
     page.get_by_role("link", name="Back to the login").click()
