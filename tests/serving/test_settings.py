@@ -40,3 +40,14 @@ def test_settings_of_access_go_together():
     assert one != two
     elsewhere = Settings.from_env(env | airflow | {"SUNDIAL_AIRFLOW_URL": "https://airflow.example.org/"})
     assert elsewhere.airflow_url == "https://airflow.example.org"
+
+
+def test_the_identity_provider_needs_the_public_address():
+    env = {"SUNDIAL_KAFKA": "k:1", "SUNDIAL_REGISTRY": "http://r/", "SUNDIAL_LAKE": "/l/", "SUNDIAL_STREAMS": "/s"}
+    env |= {"SUNDIAL_OIDC_ISSUER": "https://login.example.org", "SUNDIAL_OIDC_CLIENT_ID": "sundial"}
+    env |= {"SUNDIAL_OIDC_CLIENT_SECRET": "hidden", "SUNDIAL_OIDC_VIEWERS": "staff"}
+    with pytest.raises(SettingsError, match=r"^SUNDIAL_API is no https:// URL"):
+        Settings.from_env(env)
+    found = Settings.from_env(env | {"SUNDIAL_API": "https://sundial.example.org/"})
+    assert found.provider.redirect_uri == "https://sundial.example.org/login/callback"
+    assert "hidden" not in repr(found)
