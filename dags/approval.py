@@ -9,7 +9,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from contracts.feeds import Feed, load_feed
 from dags.lake_notes import Refusal, refusal, superseded
-from dags.links import GateReport, dashboard, gate_report
+from dags.links import GateReport, candidate, dashboard, gate_report
 
 CANDIDATE = "candidate"  # XCom: the version that a person was asked about
 REASON = Param(
@@ -66,9 +66,9 @@ def question(feed: Feed, run_id: str, refused: Refusal) -> str:
     for each in refused.expectations:
         lines.append(f"- **{each['notes']}** `{each['expectation']}`, observed {each['observed']}")
         lines += [f"  - `{row}`{_seen_at(feed, refused.as_of, row)}" for row in each["sample"]]
-    return "\n".join(
-        [*lines, "", f"Data Docs: {gate_report(feed.name, run_id)}", "", "Until you approve, the baseline in force stays."]
-    )
+    lines += ["", f"What it would change: {candidate(feed.name, refused.candidate_version)}"]
+    lines += ["", f"Data Docs: {gate_report(feed.name, run_id)}"]
+    return "\n".join([*lines, "", "Until you approve, the baseline in force stays."])
 
 
 def _seen_at(feed: Feed, as_of: dt.date, row: dict) -> str:

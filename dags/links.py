@@ -47,6 +47,11 @@ def dashboard(feed: str | None, **choice: str) -> str:
     return f"{_serving()}/?{urlencode({'feed': feed, **choice})}" if feed else f"{_serving()}/"
 
 
+def candidate(feed: str, version: int) -> str:
+    """What a candidate changes, on the page of baselines."""
+    return f"{_serving()}/baselines?{urlencode({'feed': feed, 'candidate': version})}"
+
+
 def gate_report(feed: str, run_id: str) -> str:
     return f"{_serving()}/gate/{quote(feed)}/{quote(run_id, safe='')}/"
 

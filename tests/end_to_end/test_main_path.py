@@ -3,6 +3,7 @@ back, and the driver and everything else killed. Other nights are in test_nights
 
 import datetime as dt
 import os
+import re
 import subprocess
 import sys
 from urllib.parse import quote
@@ -61,6 +62,8 @@ def test_a_refused_candidate_leaves_the_baseline_in_force_and_the_stream_scoring
     body = story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{refused}/taskInstances/approve/-1/hitlDetails")["body"]
     assert "failed:\n\n- **" in body
     assert f"/gate/{FEED.name}/{quote(refused, safe='')}/" in body
+    (version,) = re.findall(r"^Candidate (\d+) failed", body, re.MULTILINE)
+    assert f"{story.instance.api}/baselines?feed={FEED.name}&candidate={version}\n" in body
     in_force = story.stream().heartbeat["baseline_version"]
     assert story.verifier.baseline(in_force) == story.verifier.baseline(story.first)
     story.play(rounds=20)
