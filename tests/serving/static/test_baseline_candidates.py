@@ -71,6 +71,7 @@ def test_a_refused_result_leads_to_the_picture_and_back(page, baselines, refused
 
 
 @WIDTHS
+@pytest.mark.full
 def test_a_row_at_fault_leads_to_what_the_candidate_expects_there(page, baselines, refused, feed, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(baselines.of())
@@ -101,6 +102,7 @@ def test_a_row_at_fault_leads_to_what_the_candidate_expects_there(page, baseline
     assert course(page)[2][noon] == pytest.approx(world.shape(noon, feed.slots, 25.0))
 
 
+@pytest.mark.full
 def test_an_address_that_names_a_candidate_is_completed_by_what_it_was_compared_with(page, baselines, refused, lake, feed):
     page.goto(baselines.of(candidate=1))
     expect(page.locator("#changes-title")).to_have_text("From v1 to candidate v1")
@@ -114,6 +116,7 @@ def test_an_address_that_names_a_candidate_is_completed_by_what_it_was_compared_
     expect(page.locator("#changes-title")).to_have_text(f"From v2 to candidate v{candidate}")  # not judged: what is in force
 
 
+@pytest.mark.full
 def test_a_candidate_that_is_not_kept_or_never_was_is_said_to_be(page, baselines, refused, lake, feed):
     table = DeltaTable(str(lake / "baseline_candidate" / feed.table))
     table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
@@ -125,6 +128,7 @@ def test_a_candidate_that_is_not_kept_or_never_was_is_said_to_be(page, baselines
     expect(page.locator("#problem")).to_be_hidden()
 
 
+@pytest.mark.full
 def test_a_candidate_before_the_first_version_shows_what_it_expects(page, baselines, lake, feed):
     candidate = world.build(lake, feed, scales={"a": 10.0})
     failed = world.expectation(success=False)

@@ -55,6 +55,7 @@ def test_the_csv_has_what_is_charted(page, explored):
     )
 
 
+@pytest.mark.full
 def test_the_csv_has_two_columns_of_a_band(page, explored):
     page.goto(f"{explored.url}?{MINUTE}&{line(explored.feed, 'a', 'low..high')}&{line(explored.feed, 'a')}")
     drawn(page, 3)
@@ -77,6 +78,7 @@ def test_the_picture_has_the_lines_below_a_title_and_above_their_names(page, exp
     assert lowest[:2] == pytest.approx([height - 16 - 22 - 11, height - 16 - 11], abs=2), "the swatch of each name"
 
 
+@pytest.mark.full
 def test_the_link_that_is_copied_shows_the_same_chart(page, explored):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(f"{explored.url}?{MINUTE}&{line(explored.feed, 'a')}")

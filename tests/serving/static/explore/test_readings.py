@@ -65,6 +65,7 @@ def test_lines_are_added_and_taken_out_and_the_url_restores_the_chart(page, expl
     assert [value for key, value in query(other) if key == "service"] == ["a", NASTY]
 
 
+@pytest.mark.full
 def test_the_list_says_in_words_what_is_drawn_and_what_is_at_the_pointer(page, explored):
     page.goto(f"{explored.url}?{HOUR}&{line(explored.feed, 'a')}&{line(explored.feed, 'b')}")
     drawn(page, 2)
@@ -81,6 +82,7 @@ def test_the_list_says_in_words_what_is_drawn_and_what_is_at_the_pointer(page, e
     expect(page.locator("#at")).to_have_text("Wed 01 Jul, 12:10:00 · 16:10:00 UTC")
 
 
+@pytest.mark.full
 def test_dragging_and_keys_choose_another_part_of_time(page, explored):
     page.goto(f"{explored.url}?{HOUR}&{line(explored.feed, 'a')}")
     drawn(page, 1)
@@ -101,6 +103,7 @@ def test_dragging_and_keys_choose_another_part_of_time(page, explored):
     expect(page.locator("#chart-empty")).to_have_text("No line has a value in this window.")
 
 
+@pytest.mark.full
 def test_the_longest_part_of_time_is_drawn(page, explored):
     page.goto(f"{explored.url}?from=2026-06-01T00:00:00Z&to=2026-07-16T00:00:00Z&{line(explored.feed, 'a')}")
     drawn(page, 1)
@@ -125,6 +128,7 @@ def test_live_readings_come_at_once_of_the_lines_services_only(page, explored):
     page.unroute_all(behavior="ignoreErrors")
 
 
+@pytest.mark.full
 def test_a_service_that_is_gone_is_named_and_the_others_are_drawn(page, explored):
     page.goto(f"{explored.url}?{HOUR}&{line(explored.feed, 'gone')}&{line(explored.feed, 'a')}")
     expect(page.locator("#lines > li").nth(0)).to_contain_text("It is not loaded.")
@@ -150,6 +154,7 @@ def test_what_can_not_be_loaded_is_said_and_loaded_again(page, explored):
     page.unroute_all(behavior="ignoreErrors")
 
 
+@pytest.mark.full
 def test_an_empty_window_says_so_and_leads_to_the_newest_readings(page, explored):
     last = ms(NOON + 59 * MINUTE)
     explored.state.memory.put_reading(explored.feed, "a", Reading(last, 103, 100.0, 2.0, 103.0, False, 1))
@@ -161,6 +166,7 @@ def test_an_empty_window_says_so_and_leads_to_the_newest_readings(page, explored
     expect(page.locator("#chart-empty")).to_be_hidden()
 
 
+@pytest.mark.full
 def test_what_the_url_can_not_mean_is_left_out(page, explored):
     several = "&".join(line(explored.feed, f"s{number}") for number in range(9))
     odd = "&".join([line(explored.feed, "a", "<img>"), line(explored.feed, ""), "query=q&key=k&column=P50", "service=a"])

@@ -68,6 +68,7 @@ def test_applications_are_shown_as_they_are_and_switched_by_an_operator(page, qu
     assert page.title() != "owned"
 
 
+@pytest.mark.full
 def test_one_that_runs_is_on(page, queries, run_state):
     url, operator, _ = queries
     calm = StreamFolder.of(run_state, "calm", "queries")

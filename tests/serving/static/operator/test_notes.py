@@ -1,5 +1,6 @@
 """An operator writes notes about incidents; everybody reads them, as plain text."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.serving.conftest import NASTY
@@ -56,6 +57,7 @@ def test_notes_are_added_read_by_a_viewer_and_taken_back(page, site, feed, airfl
     assert page.title() != "owned"
 
 
+@pytest.mark.full
 def test_notes_are_on_the_page_of_all_incidents_also_after_a_verdict(page, site, airflow):
     url, operator, _ = site
     page.goto(url.replace("/?", "/incidents?").replace("&service=a", "&state=open&kind=deviation"))

@@ -52,6 +52,7 @@ def test_an_operator_logs_in_by_the_provider_and_judges(page, site, airflow):
     expect(page.get_by_role("button", name="Log in with Example")).to_be_visible()
 
 
+@pytest.mark.full
 def test_a_person_without_a_role_is_not_let_in(page, site, provider):
     provider.claims["groups"] = ["staff"]
     page.goto(site[0])
@@ -64,6 +65,7 @@ def test_a_person_without_a_role_is_not_let_in(page, site, provider):
     assert serious(page) == []
 
 
+@pytest.mark.full
 def test_a_provider_that_is_down_is_named_and_a_token_still_counts(page, site, provider):
     url, _, viewer = site
     provider.down = True
