@@ -50,15 +50,15 @@ def test_a_refusal_is_of_the_candidate_that_the_run_has_built_last(lake):
     failed = [world.expectation(success=False, notes="too few rows")]
     at = dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC)
     assert lake_notes.refusal(FEED, "night-1") is None
-    first = world.build(lake, FEED, str(FRIDAY), "night-1")
-    world.build(lake, FEED, str(FRIDAY), "night-2")
+    first = world.build(lake, FEED, str(FRIDAY), run_id="night-1")
+    world.build(lake, FEED, str(FRIDAY), run_id="night-2")
     world.gate_result(lake, FEED, "night-1", False, failed, at, candidate=first)
     found = lake_notes.refusal(FEED, "night-1")
     assert (found.candidate_version, found.as_of, found.expectations[0]["notes"]) == (first, FRIDAY, "too few rows")
-    second = world.build(lake, FEED, str(FRIDAY), "night-1")
+    second = world.build(lake, FEED, str(FRIDAY), run_id="night-1")
     assert lake_notes.refusal(FEED, "night-1") is None
     world.gate_result(lake, FEED, "night-1", False, failed, at - dt.timedelta(hours=1), candidate=second)
     assert lake_notes.refusal(FEED, "night-1").candidate_version == second
-    third = world.build(lake, FEED, str(FRIDAY), "night-1")
+    third = world.build(lake, FEED, str(FRIDAY), run_id="night-1")
     world.gate_result(lake, FEED, "night-1", True, [world.expectation()], at, candidate=third)
     assert lake_notes.refusal(FEED, "night-1") is None
