@@ -35,7 +35,7 @@ class LoginRefusedError(Exception):
 
 
 class Provider:
-    """Its addresses and keys are asked for when somebody logs in, not before: serving starts without it."""
+    """Serving asks it for its addresses and keys at a login, not before: so serving starts without it."""
 
     def __init__(self, settings: ProviderSettings, session_secret: str, clock: Callable[[], float] = time.monotonic):
         self.settings, self.begun, self.logins = settings, BegunLogins(session_secret), ProviderLogins(settings)
