@@ -131,5 +131,5 @@ class Provider:
 
 
 def _down(why: str) -> ProviderDownError:
-    log.error("nobody can log in by the identity provider: %s", why)
+    log.error("the login by the identity provider does not work: %s", why)
     return ProviderDownError(why)

@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from contracts.users import Identity, Role
 from serving.access.provider_settings import ProviderSettings
 
-PREFIX = "oidc/"  # no name in the file of users has a slash, so nobody of the provider can be taken for one of them
+PREFIX = "oidc/"  # no name in the file of users has a slash, so no name of the provider can be equal to one of them
 SESSION = "provider"  # key of the login in the session
 ProviderName = Annotated[str, Field(pattern=r"^oidc/[A-Za-z0-9._@+|-]{1,100}$")]
 
@@ -19,7 +19,7 @@ class NoNameError(ValueError):
 
 
 class ProviderUser(Identity):
-    """Somebody who has logged in by the provider."""
+    """A person who has logged in by the provider."""
 
     name: ProviderName
 

@@ -56,7 +56,7 @@ class ProviderSettings:
         if not client_id:
             mistakes.append(f"{CLIENT_ID} is not set: {ISSUER} goes with it")
         if not operators | viewers:
-            mistakes.append(f"neither {OPERATORS} nor {VIEWERS} is set: nobody could log in")
+            mistakes.append(f"neither {OPERATORS} nor {VIEWERS} is set: no group would have a role")
         if name_claim not in NAME_CLAIMS:
             mistakes.append(f"{NAME_CLAIM} is none of {', '.join(NAME_CLAIMS)}")
         if not label.isprintable() or len(label) > LONGEST_LABEL:
@@ -92,7 +92,7 @@ class ProviderSettings:
 
 
 def is_safe(url: str) -> bool:
-    """Whether nobody between here and the URL can read or change what is sent: by TLS, or because it is on this machine."""
+    """Whether what is sent there can be neither read nor changed on the way: by TLS, or because it stays on this machine."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
