@@ -3,6 +3,7 @@
 Each function takes an `Archive` first, so that `long_reads` can call it in another process.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,19 @@ class Archive(NamedTuple):
     def versions(self, feed: Feed) -> Versions:
         """Of history and of the baseline in force; None where there is none yet."""
         return self.history.version(feed), self.tables.version(feed)
+
+    def unreadable(self, feeds: Iterable[Feed]) -> dict[str, str]:
+        """By the name of the feed, which kinds of its tables can't be read, each with the reason; of the others nothing."""
+        reads = {"history": self.history.services} | self.tables.reads()
+        found: dict[str, list[str]] = {}
+        for feed in feeds:
+            for kind, read in reads.items():
+                try:
+                    read(feed)
+                except Exception as error:  # of many kinds, by the kind of lake
+                    reason = str(error).partition("\n")[0]  # the lines that follow are Delta's own stack
+                    found.setdefault(feed.name, []).append(f"{kind}: {reason or type(error).__name__}")
+        return {feed: "; ".join(reasons) for feed, reasons in found.items()}
 
 
 def series_of(archive: Archive, feed: Feed, service: str, shown: series.Window, width: int, live: Scored) -> dict[str, Any]:

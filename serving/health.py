@@ -72,7 +72,7 @@ def _of_declarations(state: State) -> Iterator[str]:
 
 
 def _of_tables(state: State) -> Iterator[str]:
-    for feed, reason in state.tables.unreadable(state.feeds.values()).items():
+    for feed, reason in state.archive.unreadable(state.feeds.values()).items():
         yield f"Tables of feed {feed} can't be read: {reason}. Put their folders in {state.settings.lake} back from a backup."
 
 

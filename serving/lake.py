@@ -3,12 +3,14 @@
 import threading
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 FRESH_SECONDS = 1.0  # a promotion shows within this
 
+T = TypeVar("T")
 Version = tuple[str, int]  # a table deleted and created again counts its versions from zero again, under another id
 
 
@@ -56,6 +58,14 @@ class Lake:
             with self._lock:
                 self._read[what] = held
         return held[1]
+
+
+def if_readable(read: Callable[..., T], otherwise: T, *arguments: object) -> T:
+    """What `read` finds, or `otherwise` while the table can't be read. `Archive.unreadable` then says why."""
+    try:
+        return read(*arguments)
+    except Exception:  # of many kinds, by the kind of lake
+        return otherwise
 
 
 def version_of(table: DeltaTable) -> Version:

@@ -39,7 +39,7 @@ class _Collector:
         now = self._state.now()
         yield from _of_streams(streams(Path(self._state.settings.streams), now), now)
         yield from _of_feeds(self._state)
-        unreadable = self._state.tables.unreadable(self._state.feeds.values())
+        unreadable = self._state.archive.unreadable(self._state.feeds.values())
         readable = [feed for feed in self._state.feeds.values() if feed.name not in unreadable]
         yield _of_tables(unreadable)
         yield from _of_baselines(self._state, readable)
@@ -88,7 +88,7 @@ def _of_feeds(state: State) -> Iterator[Metric]:
 
 
 def _of_tables(unreadable: Iterable[str]) -> Metric:
-    meaning = "1 while its baseline, the gate's results or people's statements can't be read"
+    meaning = "1 while its history, its baseline, the gate's results, incidents or people's statements can't be read"
     return _gauge("sundial_feed_tables_unreadable", meaning, ["feed"], {(feed,): 1.0 for feed in unreadable})
 
 

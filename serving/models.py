@@ -56,9 +56,13 @@ class FeedInfo(BaseModel):
     timezone: Annotated[str, Field(description="IANA time zone in which days and slots are counted.")]
     rule: Rule
     services: Annotated[int, Field(description="Services known by live readings, history, the baseline or an open incident.")]
-    newest_at: Annotated[dt.datetime | None, Field(description="Time of the newest scored reading; null: none yet.")]
+    newest_at: Annotated[dt.datetime | None, Field(description="Time of the newest reading, live or archived; null: none yet.")]
     anomalies: Annotated[int, Field(description="Anomalies held in memory.")]
     baseline_version: Version
+    unreadable: Annotated[
+        str | None,
+        Field(description="Which tables can't be read, so that what they hold is missing here, and why; null: all can be."),
+    ]
 
 
 class ServiceInfo(BaseModel):

@@ -17,6 +17,7 @@ export interface FeedInfo {
   newest_at: string | null;
   anomalies: number;
   baseline_version: number | null;
+  unreadable: string | null;
 }
 
 export interface Me {

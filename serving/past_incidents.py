@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 
 from contracts.feeds import Feed
 from serving.incidents import Incident, Incidents, chosen
-from serving.lake import Lake
+from serving.lake import Lake, if_readable
 
 STATES = pa.array(["opened", "updated", "closed"])  # in which an incident's events of one moment follow each other
 FIELDS = {
@@ -47,11 +47,8 @@ def _lasts(incident: Incident, first: int, last: int) -> bool:
 
 
 def _past_if_readable(lake: Lake, feed: Feed, first: int, last: int, ids: list[str]) -> list[Incident]:
-    """Nothing while the table can't be read (see `Tables.unreadable`): live ones are to be seen nevertheless."""
-    try:
-        return _past(lake, feed, first, last, ids)
-    except Exception:  # of many kinds, by the kind of lake
-        return []
+    """Nothing while the table can't be read (see `Archive.unreadable`): live ones are to be seen nevertheless."""
+    return if_readable(_past, [], lake, feed, first, last, ids)
 
 
 def _past(lake: Lake, feed: Feed, first: int, last: int, ids: list[str]) -> list[Incident]:

@@ -16,6 +16,7 @@ from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, L
 from serving.events import Event
 from serving.incidents import Incident
 from serving.judged_incidents import incident_info
+from serving.lake import if_readable
 from serving.memory import Anomaly, Reading
 from serving.pages import AskedPlace
 from serving.problems import ProblemError
@@ -51,7 +52,7 @@ def services(
     limit: Annotated[int, Query(ge=1, le=10_000, description="At most so many.")] = 10_000,
 ) -> Response:
     page = place.cut(sorted(state.services(feed)), limit, lambda name: (name,))
-    in_baseline = state.tables.services(feed)
+    in_baseline = state.baseline_of(feed)
     newest = state.memory.services(feed.name)
     found = []
     for name in page.rows:
@@ -203,7 +204,7 @@ def _anomaly_info(feed: Feed, anomaly: Anomaly) -> models.AnomalyInfo:
 
 
 def _feed_info(state: State, feed: Feed) -> models.FeedInfo:
-    newest = state.memory.newest_at(feed.name)
+    newest = state.newest_at(feed)
     return models.FeedInfo(
         name=feed.name,
         description=feed.description,
@@ -213,5 +214,6 @@ def _feed_info(state: State, feed: Feed) -> models.FeedInfo:
         services=len(state.services(feed)),
         newest_at=None if newest is None else series.instant(newest),
         anomalies=len(state.memory.anomalies(feed.name, state.settings.anomalies_per_feed)),
-        baseline_version=state.tables.version(feed),
+        baseline_version=if_readable(state.tables.version, None, feed),
+        unreadable=state.archive.unreadable([feed]).get(feed.name),
     )

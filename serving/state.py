@@ -24,7 +24,7 @@ from serving.events import Events
 from serving.history import History
 from serving.incidents import Incidents
 from serving.intake import Intake
-from serving.lake import Lake
+from serving.lake import Lake, if_readable
 from serving.live_consumer import LiveConsumer
 from serving.memory import Memory
 from serving.query_tables.declared_queries import DeclaredQueries
@@ -105,14 +105,22 @@ class State:
         return self.declared.feeds
 
     def services(self, feed: Feed) -> set[str]:
-        """Services known from live readings, the newest dates of history, the baseline in force, or by an open incident."""
+        """Services known from live readings, the newest dates of history, the baseline in force, or by an open incident. Tables
+        that can't be read name none."""
         live = self.memory.services(feed.name).keys() | self.incidents.services(feed.name)
-        return live | self.history.services(feed) | self.tables.services(feed)
+        return live | self._archived_services(feed) | self.baseline_of(feed)
 
     def knows(self, feed: Feed, service: str) -> bool:
         """Whether `services` has it."""
-        in_tables = service in self.tables.services(feed) or service in self.history.services(feed)
-        return in_tables or self.memory.knows(feed.name, service) or service in self.incidents.services(feed.name)
+        live = self.memory.knows(feed.name, service) or service in self.incidents.services(feed.name)
+        return live or service in self.baseline_of(feed) or service in self._archived_services(feed)
+
+    def baseline_of(self, feed: Feed) -> frozenset[str]:
+        """Services that the baseline in force knows; none while it can't be read."""
+        return if_readable(self.tables.services, frozenset(), feed)
+
+    def _archived_services(self, feed: Feed) -> frozenset[str]:
+        return if_readable(self.history.services, frozenset(), feed)
 
     @property
     def archive(self) -> Archive:
@@ -130,8 +138,9 @@ class State:
         return self.memory.scored(feed.name, service, *(round(each.timestamp() * 1000) for each in (start, end)))
 
     def newest_at(self, feed: Feed) -> int | None:
-        """Time of the newest reading of any service, live or archived, epoch milliseconds."""
-        return max(filter(None, (self.memory.newest_at(feed.name), self.history.newest_at(feed))), default=None)
+        """Time of the newest reading of any service, live or, where history can be read, archived; epoch milliseconds."""
+        archived = if_readable(self.history.newest_at, None, feed)
+        return max(filter(None, (self.memory.newest_at(feed.name), archived)), default=None)
 
     def now(self) -> dt.datetime:
         return dt.datetime.now(dt.UTC)

@@ -4,7 +4,7 @@ import datetime as dt
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from contracts import exclusions
 from contracts.baseline_log import BaselineLog, Entry, baseline_log
 from contracts.exclusions import Statement
 from contracts.feeds import Feed
-from serving.lake import Lake, Version, version_of
+from serving.lake import Lake, Version, if_readable, version_of
 
 CACHED_ARRAYS = 256  # (service, day type) pairs: 8,640 slots cost 70 kB
 HELD_GATE_RESULTS = 500
@@ -50,19 +50,15 @@ class Tables:
         self._lock = threading.Lock()
         self._arrays: OrderedDict[tuple[str, Version, str, int], Arrays | None] = OrderedDict()
 
-    def unreadable(self, feeds: Iterable[Feed]) -> dict[str, str]:
-        """By the name of the feed, why its tables of baselines, gate results, incidents or people's statements can't be read; of
-        the others nothing."""
-        found = {}
-        for feed in feeds:
-            try:
-                self.promotions(feed, 1)
-                self.awaits_approval(feed)
-                self._statements(feed)
-                self.lake.open(f"incidents/{feed.table}")
-            except Exception as error:  # of many kinds, by the kind of lake
-                found[feed.name] = str(error) or type(error).__name__
-        return found
+    def reads(self) -> dict[str, Callable[[Feed], object]]:
+        """By kind of table, what reads that of a feed, and raises what the lake raises if it can't be read."""
+        return {
+            "baseline": lambda feed: (self.services(feed), self.promotions(feed, 1)),
+            "baseline_candidate": self.candidates,
+            "gate_results": lambda feed: self.gate_results(feed, 1),
+            "exclusions": self._statements,
+            "incidents": lambda feed: self.lake.open(f"incidents/{feed.table}"),
+        }
 
     def version(self, feed: Feed) -> int | None:
         """Version of the baseline in force; None: none yet."""
@@ -117,19 +113,16 @@ class Tables:
 
     def dates(self, feed: Feed) -> frozenset[dt.date] | None:
         """Local dates of which history has readings. None while that can't be read: all feeds are to be seen nevertheless."""
-        try:
-            table = self.lake.open(f"history/{feed.table}")
-            return frozenset() if table is None else self.lake.of_version(("dates", feed.name), table, lambda: _read_dates(table))
-        except Exception:  # of many kinds, by the kind of lake
-            return None
+        return if_readable(self._dates, None, feed)
+
+    def _dates(self, feed: Feed) -> frozenset[dt.date]:
+        table = self.lake.open(f"history/{feed.table}")
+        return frozenset() if table is None else self.lake.of_version(("dates", feed.name), table, lambda: _read_dates(table))
 
     def statements(self, feed: Feed) -> list[Statement]:
         """What people said of incidents and readings, and is in force, oldest first. Nothing while that can't be read (see
-        `unreadable`): incidents are to be seen nevertheless."""
-        try:
-            return self._statements(feed)
-        except Exception:  # of many kinds, by the kind of lake
-            return []
+        `Archive.unreadable`): incidents are to be seen nevertheless."""
+        return if_readable(self._statements, [], feed)
 
     def _statements(self, feed: Feed) -> list[Statement]:
         table = self.lake.open(f"exclusions/{feed.table}")

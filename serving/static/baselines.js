@@ -223,7 +223,8 @@ function say(place, text, how = "empty") {
 }
 
 function showFreshness() {
-  const failures = [...failing.values()];
+  const damaged = known.feeds.filter(({ name, unreadable }) => name === chosen.feed?.name && unreadable !== null);
+  const failures = [...failing.values(), ...damaged.map(({ name, unreadable }) => new Error(`Tables of feed ${name} can't be read: ${unreadable}.`))];
   showState(failures.length ? ["stale", "Not up to date"] : known.baseline ? ["live", "Up to date"] : ["waiting", "Loading"], null, failures);
   if (chosen.feed && known.baseline) mark("state", late(known.at) ? known.at : null, chosen.feed);
 }

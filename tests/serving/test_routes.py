@@ -3,9 +3,14 @@
 import datetime as dt
 
 import pytest
+from fastapi.testclient import TestClient
 
+from serving.app import create_app
 from serving.memory import Anomaly, Reading
-from tests.serving.conftest import problem
+from tests.serving import world
+from tests.serving.conftest import declare, problem
+
+NOON = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
 
 
 def test_with_nothing_there_everything_says_none_yet(client, feed):
@@ -68,6 +73,33 @@ def test_anomalies_carry_the_feeds_own_time(client, feed):
         "pct": 200.0,
         "baseline_version": 3,
     }
+
+
+@pytest.mark.parametrize("table", ["baseline", "history"])
+def test_a_damaged_table_says_so_and_leaves_the_other_feeds_and_what_is_live(declared, offline, lake, feed, table):
+    other = feed.model_copy(update={"name": "other"})
+    declare(declared, other)
+    app = create_app(offline)
+    client = TestClient(app, base_url="http://127.0.0.1")
+    for each in (feed, other):
+        world.promote(lake, each, {"of the baseline": 1.0})
+        world.archive(lake, each, {("archived", NOON): 5})
+        app.state.sundial.memory.put_reading(each.name, "live", Reading(1, 5, None, None, None, False, -1))
+    (lake / table / feed.table / "_delta_log" / "00000000000000000000.json").write_text("{")
+    found = {each["name"]: each for each in client.get("/api/feeds").json()}
+    whole = {"services": 3, "newest_at": "2026-07-01T12:00:00Z", "baseline_version": 0, "unreadable": None}
+    assert {field: found["other"][field] for field in whole} == whole
+    lost = {"baseline_version": None} if table == "baseline" else {"newest_at": "1970-01-01T00:00:00.001000Z"}
+    reason = found[feed.name]["unreadable"]
+    assert reason.startswith(f"{table}: Kernel error: Json error")
+    assert "\n" not in reason, "it is the reason, without Delta's own stack"
+    assert {field: found[feed.name][field] for field in whole} == whole | {"services": 2, "unreadable": reason} | lost
+    assert client.get(f"/api/feeds/{feed.name}").json() == found[feed.name]
+    names = {each["name"] for each in client.get(f"/api/feeds/{feed.name}/services").json()}
+    assert names == {"live", "archived", "of the baseline"} - {"of the baseline" if table == "baseline" else "archived"}
+    assert client.get(f"/api/feeds/{feed.name}/anomalies?service=live").status_code == 200
+    (remedy,) = [each for each in client.get("/health").json()["remedies"] if "Tables of feed" in each]
+    assert remedy.startswith(f"Tables of feed {feed.name} can't be read: {reason}.")
 
 
 def test_only_the_declared_methods(client):

@@ -51,6 +51,14 @@ def test_at_first_the_one_in_force_is_compared_with_the_one_before(page, baselin
     expect(page).to_have_url(baselines.of() + "&from=1&to=2")
 
 
+def test_a_table_that_cannot_be_read_is_said_so(page, baselines, three, lake, feed):
+    world.archive(lake, feed, {("a", JUDGED): 5})
+    (lake / "history" / feed.table / "_delta_log" / "00000000000000000000.json").write_text("{")
+    page.goto(baselines.of())
+    expect(page.locator("#problem")).to_contain_text(f"Tables of feed {feed.name} can't be read: ")
+    expect(page.locator("#history > li")).to_have_count(3)
+
+
 def test_a_version_that_is_no_longer_kept_is_said_to_be(page, baselines, lake, feed):
     world.promote(lake, feed, {"a": 10.0})
     world.promote(lake, feed, {"a": 20.0})
