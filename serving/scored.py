@@ -96,10 +96,10 @@ class Series:
 
     def flagged_since(self) -> int | None:
         """Time of the first of the newest readings that are all anomalous; None: the newest one is not."""
-        flags, first = self._columns[4], len(self.times)
-        while first and flags[first - 1]:
-            first -= 1
-        return self.times[first] if first < len(self.times) else None
+        flags = self._columns[4]
+        if not flags or not flags[-1]:
+            return None
+        return self.times[flags.tobytes().rfind(0) + 1]  # a loop would hold memory's lock for milliseconds
 
     def scored(self, start: int, end: int) -> Scored:
         """As columns, those of [start, end]."""

@@ -1,8 +1,10 @@
 """Memory keeps the newest, once each, in order, and no more than it may."""
 
 import random
+import timeit
 
 from serving.memory import Anomaly, Memory, Reading
+from serving.scored import Series
 from tests.serving.kept import kept
 
 
@@ -43,6 +45,19 @@ def test_the_oldest_goes_when_there_is_no_room(feed):
     held.put_reading(feed.name, "b", reading(9))
     held.put_reading(feed.name, "c", reading(8))
     assert set(held.services(feed.name)) == {"b", "c"}, "the service not heard of for longest made room"
+
+
+def test_since_when_all_are_flagged_is_found_at_once_however_many_are():
+    series = Series(100_000)
+    for at in range(100_000):
+        series.put(reading(at, anomalous=at > 0))
+    assert series.flagged_since() == 1
+    series.forget(0)
+    assert series.flagged_since() == 1, "all are flagged"
+    assert min(timeit.repeat(series.flagged_since, number=1, repeat=20)) < 0.001, "a loop over them takes several milliseconds"
+    series.put(reading(100_000))
+    assert series.flagged_since() is None
+    assert Series(1).flagged_since() is None
 
 
 def test_made_up_names_drop_each_other_and_no_service_of_the_baseline():
