@@ -1,17 +1,22 @@
 """Reads of a long history: a generated lake, clients in processes of their own with one connection each, and their answers.
 
-`point`: the newest reading of one service (a window of a minute). `hour`: an hour of one service. Both ask for one service after
-the other. `weeks_cold`: five weeks of a service that was not asked for before, one request at a time. `weeks_warm`: the same
-once more. `beside_16`: points again, while 16 clients ask for five weeks of one service after the other.
+`point`: a minute of one service. `hour`: an hour of one service. Both ask for one service after the other. `weeks_cold`: five
+weeks of a service that was not asked for before, one request at a time. `weeks_warm`: the same once more, so each answer is a
+kept one. `beside_16`: points again, while 16 clients ask for five weeks of one service after the other.
+
+Serving keeps answers, so each request but those of `weeks_warm` is for a window that was not asked for before.
 """
 
 import datetime as dt
+import itertools
 import json
 import multiprocessing
 import socket
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -84,18 +89,37 @@ class Client:
         return 1000 * (time.perf_counter() - began)
 
 
-def load(port: int, paths: list[str], clients: int, seconds: float) -> list[float]:
-    """Milliseconds of each answer, to clients that ask again as soon as they have one. In a process of its own."""
-    took: list[float] = []
-    until = time.monotonic() + seconds
+@dataclass(frozen=True)
+class Windows:
+    """Series to ask for: of one service after the other, and then of all of them an interval earlier."""
 
-    def ask(number: int) -> None:
+    fleet: Fleet
+    length: dt.timedelta
+    width: int = 1500
+
+    def path(self, number: int) -> str:
+        """Of the request with this number; no two are the same."""
+        feed, (earlier, service) = self.fleet.feed, divmod(number, self.fleet.services)
+        end = dt.datetime.combine(history.LAST, dt.time(), dt.UTC) - earlier * dt.timedelta(seconds=feed.interval_seconds)
+        span = f"from={(end - self.length).isoformat()[:19]}Z&to={end.isoformat()[:19]}Z&width={self.width}"
+        return f"/api/feeds/{feed.name}/services/{quote(self.fleet.names[service], safe='')}/series?{span}"
+
+    def paths(self, first: int, last: int) -> list[str]:
+        return [self.path(number) for number in range(first, last)]
+
+
+def load(port: int, windows: Windows, first: int, clients: int, seconds: float) -> list[float]:
+    """Milliseconds of each answer, to clients that ask again as soon as they have one, from the request numbered `first` on. In a
+    process of its own."""
+    took: list[float] = []
+    until, numbers = time.monotonic() + seconds, itertools.count(first)
+
+    def ask() -> None:
         client = Client(port)
         while time.monotonic() < until:
-            took.append(client.get(paths[number % len(paths)]))
-            number += clients
+            took.append(client.get(windows.path(next(numbers))))
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(clients)]
+    threads = [threading.Thread(target=ask) for _ in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -110,15 +134,10 @@ def one_by_one(port: int, paths: list[str]) -> list[float]:
 
 def asked(fleet: Fleet, port: int, clients: int, seconds: float) -> dict[tuple[str, str], float]:
     """Figures by name and unit."""
-
-    def window(name: str, more: str) -> str:
-        return f"/api/feeds/{fleet.feed.name}/services/{quote(name, safe='')}/series?{more}"
-
-    end = dt.datetime.combine(history.LAST, dt.time(), dt.UTC)
-    span = f"from={(end - WEEKS).isoformat()[:19]}Z&to={end.isoformat()[:19]}Z&width=1200"
-    points, hours = ([window(name, f"minutes={minutes}") for name in fleet.names] for minutes in (1, 60))
-    weeks = [window(name, span) for name in fleet.names]
+    points, hours = (Windows(fleet, dt.timedelta(minutes=minutes)) for minutes in (1, 60))
+    weeks = Windows(fleet, WEEKS, width=1200)
     found: dict[tuple[str, str], float] = {}
+    asked_for: Counter[dt.timedelta] = Counter()  # requests by the length of their windows
 
     def take(name: str, took: list[float]) -> None:
         for suffix, quantile in (("p50", 50), ("p99", 99)):
@@ -126,20 +145,24 @@ def asked(fleet: Fleet, port: int, clients: int, seconds: float) -> dict[tuple[s
 
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as apart:
 
-        def run(paths: list[str], count: int) -> list[float]:
-            return apart.submit(load, port, paths, count, seconds).result()
+        def run(windows: Windows, count: int) -> list[float]:
+            took = apart.submit(load, port, windows, asked_for[windows.length], count, seconds).result()
+            asked_for[windows.length] += len(took)
+            return took
 
-        one_by_one(port, [*points, *hours])  # each service's newest day is read once
-        for name, rate, paths in (("point", "point_reads_per_s", points), ("hour", "hour_per_s", hours)):
-            took = run(paths, clients)
+        for windows in (points, hours):  # each service's newest day is read once
+            one_by_one(port, windows.paths(0, fleet.services))
+            asked_for[windows.length] = fleet.services
+        for name, rate, windows in (("point", "point_reads_per_s", points), ("hour", "hour_per_s", hours)):
+            took = run(windows, clients)
             found[rate, "answers/s"] = len(took) / seconds
             take(name, took)
-        few = weeks[: min(20, len(weeks))]
+        few = min(20, fleet.services)
         for name in ("weeks_cold", "weeks_warm"):
-            took = one_by_one(port, few)
+            took = one_by_one(port, weeks.paths(0, few))
             found[f"{name}_ms", "ms"] = float(np.median(took))
             found[f"{name}_worst_ms", "ms"] = max(took)
-        readers = apart.submit(load, port, weeks, READERS, seconds)
+        readers = apart.submit(load, port, weeks, few, READERS, seconds)
         take(f"beside_{READERS}_point", run(points, clients))
         found[f"weeks_of_{READERS}_per_s", "answers/s"] = len(readers.result()) / seconds
     found[f"beside_{READERS}_ratio", "x"] = found[f"beside_{READERS}_point_p99_ms", "ms"] / found["point_p99_ms", "ms"]
