@@ -1,7 +1,7 @@
 """The derived topics, followed: one thread that reads scored readings, anomalies and incidents of every feed into memory.
 
 Partitions are assigned, never subscribed, and no offset is committed: each process reads for itself, readings from about an hour
-back and incidents from their first.
+back, of anomalies as many as memory keeps, and incidents from their first.
 Brokers that are down, topics that do not exist yet and records that do not decode are states to be shown, not reasons to stop.
 """
 
@@ -20,7 +20,7 @@ from contracts.feeds import Feed
 from serving.decoder import RegistryUnavailable, Undecodable
 from serving.events import Event, Events
 from serving.intake import Intake
-from serving.partitions import Place, described, offsets_at
+from serving.partitions import Place, described, offsets_at, offsets_before_end
 
 log = logging.getLogger("serving.live_consumer")
 librdkafka_log = logging.getLogger("serving.librdkafka")
@@ -31,6 +31,7 @@ DISCOVER_SECONDS = 5.0  # how often feeds, topics and brokers are looked for
 ANSWER_SECONDS = 3.0  # within which the brokers have to answer
 QUIET: dict[str, Any] = {"reconnect.backoff.max.ms": 2000, "logger": librdkafka_log}
 INTERVALS_BACK = 360  # a feed of long intervals is read back at least this many of them
+PER_ANOMALY = 4  # records of a partition, for each anomaly that memory keeps: some repeat one, delete one, or were compacted
 
 
 @dataclass
@@ -61,10 +62,11 @@ class LiveConsumer:
         intake: Intake,
         events: Events,
         lookback_seconds: int,
+        anomalies_per_feed: int,
     ):
         self.status = Status()
         self._feeds, self._intake, self._events = feeds, intake, events
-        self._lookback = lookback_seconds
+        self._lookback, self._anomalies = lookback_seconds, anomalies_per_feed
         self._topics = _topics(feeds())
         self._assigned: dict[Place, str] = {}
         self._at_end: set[Place] = set()
@@ -130,10 +132,12 @@ class LiveConsumer:
         self.status.caught_up = self._at_end >= self._assigned.keys()
 
     def _starts(self, places: set[Place]) -> list[TopicPartition]:
-        """Where to begin: the first offset written within the time looked back on; a partition without one, at its end."""
-        now = time.time()
-        times = {place: int((now - self._seconds_back(place[0])) * 1000) for place in places}
-        return [TopicPartition(*place, offset) for place, offset in offsets_at(self._consumer, times).items()]
+        """Where to begin: the first offset written within the time looked back on; a partition without one, at its end. Anomalies
+        may be rare, so of them a number of records is read, however old."""
+        now, rare = time.time(), {place for place in places if self._topics[place[0]][1] == "anomaly"}
+        times = {place: int((now - self._seconds_back(place[0])) * 1000) for place in places - rare}
+        found = offsets_at(self._consumer, times) | offsets_before_end(self._consumer, rare, PER_ANOMALY * self._anomalies)
+        return [TopicPartition(*place, offset) for place, offset in found.items()]
 
     def _seconds_back(self, topic: str) -> int:
         feed, record = self._topics[topic]

@@ -30,6 +30,12 @@ def described(admin: AdminClient, topics: Iterable[str], stop: threading.Event, 
     return found
 
 
+def offsets_before_end(consumer: Consumer, places: Iterable[Place], records: int) -> dict[Place, int]:
+    """Of each partition the offset so many before its end; its first where it has fewer. Raises KafkaException."""
+    marks = {place: consumer.get_watermark_offsets(TopicPartition(*place), timeout=10) for place in places}
+    return {place: max(first, end - records) for place, (first, end) in marks.items()}
+
+
 def offsets_at(consumer: Consumer, times: Mapping[Place, int]) -> dict[Place, int]:
     """Of each partition the first offset that the broker took at that time (epoch ms) or later; its end where there is none.
 

@@ -70,7 +70,7 @@ class State:
         events = Events(settings.client_queue)
         kafka = settings.credentials.client_options(settings.kafka)
         live_intake, intake = (Intake(memory, incidents, Decoder(settings.registry)) for _ in range(2))  # one for each thread
-        live = LiveConsumer(kafka, declared.look, live_intake, events, settings.lookback_seconds)
+        live = LiveConsumer(kafka, declared.look, live_intake, events, settings.lookback_seconds, settings.anomalies_per_feed)
         tables = Tables(Lake(settings.lake))
         history = History(tables.lake)
         backlog = Backlog(kafka, lambda: declared.feeds, history, intake)

@@ -187,7 +187,7 @@ def test_serving_follows_the_topics(cluster, caplog):
     declared = FEED.model_copy(update={"name": "declared-just-now"})  # its topics are not there, and not allowed
     feeds = {each.name: each for each in (FEED, declared)}
     intake = Intake(Memory(10, 10, 10), Incidents(10), Decoder(cluster.registry))
-    live = LiveConsumer(cluster.client("serving"), lambda: feeds, intake, Events(10), 3600)
+    live = LiveConsumer(cluster.client("serving"), lambda: feeds, intake, Events(10), 3600, 1000)
     live.start()
     try:
         until(lambda: live.status.caught_up, "caught up", cluster.folder / "kafka-1.log", 30)

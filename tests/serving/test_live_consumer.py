@@ -6,6 +6,7 @@ import io
 import json
 import threading
 import time
+from dataclasses import replace
 
 import fastavro
 import httpx
@@ -42,7 +43,7 @@ def test_what_was_scored_before_the_start_is_there(topics, broker, feed, online,
         assert (health["status"], health["kafka"]["state"], health["kafka"]["records"]) == ("ok", "connected", 8)
 
 
-def test_anomalies_are_read_back_for_an_hour_and_readings_from_the_end_of_history(topics, feed, lake, online, at):
+def test_anomalies_are_read_back_however_old_and_readings_from_the_end_of_history(topics, feed, lake, online, at):
     old, recent = (dt.datetime.now(dt.UTC) - dt.timedelta(minutes=minutes) for minutes in (62, 58))
     archived = dt.datetime.now(dt.UTC) - dt.timedelta(hours=5)
     world.archive(lake, feed, {("a", archived - dt.timedelta(days=1)): 1, ("a", archived): 2})
@@ -50,17 +51,27 @@ def test_anomalies_are_read_back_for_an_hour_and_readings_from_the_end_of_histor
         written = dt.datetime.now(dt.UTC) - dt.timedelta(hours=hours)
         topics.send("scored", [derived.scored("a", at(number - 3), number)], written=written)
     topics.send("scored", [derived.scored("a", at(i), i) for i in range(3)], written=old)
-    topics.send("anomaly", [derived.anomaly(derived.scored("a", at(0), 500))], written=old)
+    topics.send("anomaly", [derived.anomaly(derived.scored("a", at(8), 500))], written=old)
     topics.send("scored", [derived.scored("a", at(i), i) for i in range(2, 5)], written=recent)
     with served(online) as (url, state):
         until("the topics are read to their ends", lambda: state.live.status.caught_up and not state.backlog.loading(feed))
         topics.send("anomaly", [derived.anomaly(derived.scored("a", at(9), 600))])
-        until("the new anomaly is read", lambda: state.memory.anomalies(feed.name, 10))
+        until("the new anomaly is read", lambda: len(state.memory.anomalies(feed.name, 10)) == 2)
         client = httpx.Client(base_url=f"{url}/api/feeds/{feed.name}")
         series = client.get("/services/a/series?minutes=60").json()
         assert readings(series) == {at(i): i + 3 if i < 0 else i for i in (-2, -1, 0, 1, 2, 3, 4)}
         assert series["loading"] is False
-        assert [each["value"] for each in client.get("/anomalies").json()] == [600]
+        assert [each["value"] for each in client.get("/anomalies").json()] == [600, 500]
+
+
+def test_of_many_anomalies_those_are_read_back_that_memory_keeps_and_few_more(topics, feed, online, at):
+    old = dt.datetime.now(dt.UTC) - dt.timedelta(days=3)
+    topics.send("anomaly", [derived.anomaly(derived.scored("a", at(i), i)) for i in range(100)], written=old)
+    settings = replace(online, anomalies_per_feed=3)
+    with served(settings) as (url, state):
+        until("the topics are read to their ends", lambda: state.live.status.caught_up)
+        assert [each["value"] for each in httpx.get(f"{url}/api/feeds/{feed.name}/anomalies").json()] == [99, 98, 97]
+        assert state.live.status.records == 2 * live_consumer.PER_ANOMALY * 3, "of each of the two partitions"
 
 
 def test_records_repeated_after_a_restart_of_the_stream_count_once(topics, serving, at):
