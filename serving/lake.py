@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ class Lake:
         self._lock = threading.Lock()
         self._opened: dict[str, tuple[float, DeltaTable | None]] = {}
         self._read: dict[tuple[str, str], tuple[Version, object]] = {}
+        self._reading: defaultdict[tuple[str, str], threading.Lock] = defaultdict(threading.Lock)
 
     def open(self, name: str) -> DeltaTable | None:
         """The table as of at most FRESH_SECONDS ago; None if it does not exist yet."""
@@ -49,14 +51,16 @@ class Lake:
             self._opened.clear()
 
     def of_version(self, what: tuple[str, str], table: DeltaTable, read: Callable[[], object]):
-        """What `read` finds in this version of the table, read once for each version."""
+        """What `read` finds in this version of the table, read once for each version. Who asks meanwhile waits for that."""
         version = version_of(table)
-        with self._lock:
-            held = self._read.get(what)
+        held = self._read.get(what)
         if held is None or held[0] != version:
-            held = (version, read())
             with self._lock:
-                self._read[what] = held
+                reading = self._reading[what]
+            with reading:
+                held = self._read.get(what)
+                if held is None or held[0] != version:
+                    held = self._read[what] = (version, read())
         return held[1]
 
 
