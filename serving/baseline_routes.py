@@ -4,11 +4,13 @@ from dataclasses import asdict
 from typing import Annotated
 
 import anyio.to_thread
+import pyarrow as pa
 from fastapi import APIRouter, Query, Response
 
 from contracts.baseline_log import Entry
 from contracts.feeds import Feed
-from serving import baseline_models, data_docs, rows
+from serving import baseline_models, data_docs, long_reads, rows
+from serving.baseline_versions import Side, differences
 from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, Responses, known_service
 from serving.pages import EXACT, AskedPlace, Place
 from serving.rows import JSON, PAGED, Format
@@ -105,13 +107,27 @@ async def diff(
     limit: Annotated[int, Query(ge=1, le=10_000, description="At most so many.")] = 1000,
 ) -> Response:
     """Services and day types of which both expect the same have no row."""
-    sides = (before, after, candidate)
-    return await anyio.to_thread.run_sync(_diff, state, feed, sides, limit, place, wanted, limiter=state.answers.long)
+    sides, found = await anyio.to_thread.run_sync(_kept, state, feed, (before, after, candidate))
+    if found is None:
+        found = await anyio.to_thread.run_sync(_computed, state, feed, sides, limiter=state.baseline_versions.one)
+    return await anyio.to_thread.run_sync(_page, found, limit, place, wanted)
 
 
-def _diff(state: State, feed: Feed, asked: tuple[int | None, ...], limit: int, place: Place, wanted: str) -> Response:
-    versions = state.baseline_versions
-    page, link = place.cut_table(versions.differences(feed, *versions.compared(feed, *asked)), limit, "service", "day_type")
+def _kept(state: State, feed: Feed, asked: tuple[int | None, ...]) -> tuple[tuple[Side, Side], pa.Table | None]:
+    sides = state.baseline_versions.compared(feed, *asked)
+    return sides, state.baseline_versions.kept(feed, *sides)
+
+
+def _computed(state: State, feed: Feed, sides: tuple[Side, Side]) -> pa.Table:
+    found = state.baseline_versions.kept(feed, *sides)
+    if found is None:  # nor did another request compute it meanwhile
+        found = long_reads.run(state.settings.lake, None, differences, feed, *sides)
+        state.baseline_versions.keep(feed, *sides, found)
+    return found
+
+
+def _page(found: pa.Table, limit: int, place: Place, wanted: str) -> Response:
+    page, link = place.cut_table(found, limit, "service", "day_type")
     return rows.answer(wanted, baseline_models.BaselineChange, page, link)
 
 

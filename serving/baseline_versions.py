@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import anyio
 import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
@@ -17,10 +18,11 @@ from deltalake.exceptions import DeltaError
 
 from contracts.baseline_log import DAY_TYPES, Entry, changed_day_types
 from contracts.feeds import Feed
+from serving.archive import Archive
 from serving.baseline_models import BaselineChange, BaselineRow
 from serving.baseline_numbers import change_of, day_of, expected_of, numbers_of
 from serving.columns import schema_of
-from serving.lake import version_of
+from serving.lake import Lake, version_of
 from serving.problems import ProblemError
 from serving.tables import HELD_GATE_RESULTS, Tables
 
@@ -50,6 +52,7 @@ class BaselineVersions:
         self._tables, self._lake = tables, tables.lake
         self._lock = threading.Lock()
         self._differences: OrderedDict[tuple, pa.Table] = OrderedDict()
+        self.one = anyio.CapacityLimiter(1)  # one difference is computed at a time
 
     def asked(self, feed: Feed, version: int | None, candidate: int | None) -> Side | None:
         """The one that a request names, or else the version in force; None: there is none."""
@@ -101,19 +104,25 @@ class BaselineVersions:
         """Rows of BaselineChange by service and day type: where the expected values of the two differ."""
         sides = (before, after)
         tables = [self._open(feed, side) for side in sides]
-        made_of = (feed.name, feed.rule.normal, sides, *(version_of(table)[0] for table in tables))
-        with self._lock:
-            kept = self._differences.get(made_of)
-        if kept is not None:
-            return kept
         days = self._day_types(feed, sides)
         found = sorted((row for day in days for row in self._of_day(feed, day, tables, sides)), key=_by_service)
-        difference = pa.Table.from_pylist(found, schema_of(BaselineChange))
+        return pa.Table.from_pylist(found, schema_of(BaselineChange))
+
+    def kept(self, feed: Feed, before: Side, after: Side) -> pa.Table | None:
+        """The differences, if they were kept."""
+        made_of = self._made_of(feed, before, after)
         with self._lock:
-            self._differences[made_of] = difference
+            return self._differences.get(made_of)
+
+    def keep(self, feed: Feed, before: Side, after: Side, differences: pa.Table) -> None:
+        made_of = self._made_of(feed, before, after)
+        with self._lock:
+            self._differences[made_of] = differences
             while len(self._differences) > KEPT_DIFFERENCES:
                 self._differences.popitem(last=False)
-        return difference
+
+    def _made_of(self, feed: Feed, *sides: Side) -> tuple:
+        return feed.name, feed.rule.normal, sides, *(version_of(self._open(feed, side))[0] for side in sides)
 
     def _day_types(self, feed: Feed, sides: tuple[Side, Side]) -> Iterable[int]:
         """Those of which the two may differ."""
@@ -158,6 +167,12 @@ class BaselineVersions:
             return DeltaTable(f"{self._lake.root}/{name}", version=side.version)
         except DeltaError:
             raise _gone(feed, side) from None
+
+
+def differences(archive: Archive, feed: Feed, before: Side, after: Side) -> pa.Table:
+    """As `BaselineVersions.differences`, for `long_reads`. It opens the tables, as those that the process has open may be
+    older."""
+    return BaselineVersions(Tables(Lake(archive.tables.lake.root))).differences(feed, before, after)
 
 
 def _both(other: str) -> ProblemError:

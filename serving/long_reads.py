@@ -1,5 +1,5 @@
-"""Reads windows of more than six hours in a separate process. In serving's own process, such a read would hold Python's lock, and
-short requests would wait.
+"""Reads windows of more than six hours, and compares baselines, in a separate process. In serving's own process, this would hold
+Python's lock, and short requests would wait.
 
 The process does one read after the other, at a lower priority than serving, and keeps the days that it has read. When serving
 ends, in whatever way, the process ends, too. If the process dies, the next read starts a new one.
@@ -39,11 +39,12 @@ def start() -> None:
     _process().submit(os.getpid)
 
 
-def run(lake: str, versions: Versions, work: Callable[..., T], feed: Feed, *arguments: object) -> T:
+def run(lake: str, versions: Versions | None, work: Callable[..., T], feed: Feed, *arguments: object) -> T:
     """Calls `work(archive, feed, *arguments)` in the process, and returns its result or raises its exception.
 
-    lake: the path or URI of the lake. versions: of the tables, as the caller has read them; the process reads no older ones.
-    work: a function of serving.archive; its arguments and its result are pickled.
+    lake: the path or URI of the lake. versions: of the tables, as the caller has read them, so the process reads no older ones;
+    None: `work` opens the tables.
+    work: a function of a module that takes an `Archive` first; its arguments and its result are pickled.
     """
     try:
         return _process().submit(_work, lake, versions, work, feed, *arguments).result()
@@ -75,8 +76,8 @@ def _archive(lake: str) -> Archive:
     return Archive.of(Lake(lake))
 
 
-def _work(lake: str, versions: Versions, work: Callable[..., T], feed: Feed, *arguments: object) -> T:
+def _work(lake: str, versions: Versions | None, work: Callable[..., T], feed: Feed, *arguments: object) -> T:
     archive = _archive(lake)
-    if archive.versions(feed) != versions:  # the process may have opened older ones a moment ago
+    if versions is not None and archive.versions(feed) != versions:  # the process may have opened older ones a moment ago
         archive.tables.lake.renew()
     return work(archive, feed, *arguments)

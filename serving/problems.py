@@ -27,6 +27,10 @@ class ProblemError(Exception):
             "remedy": remedy,
         }
 
+    def __reduce__(self) -> tuple[type, tuple]:
+        """As pickle makes it again: another process may raise it (`long_reads`)."""
+        return type(self), (self.status, self.kind, *(self.body[name] for name in ("title", "detail", "remedy")))
+
 
 def install(app: FastAPI) -> None:
     """Makes every error of the app a problem."""

@@ -3,7 +3,7 @@
 An answer is kept until something in it changes. Long windows are read in a process of their own, one after the other.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import anyio.to_thread
 import numpy as np
@@ -13,7 +13,7 @@ from fastapi import APIRouter, Header, Query, Response
 
 from contracts.feeds import Feed
 from serving import long_reads, models, rows, series
-from serving.archive import series_of
+from serving.archive import Versions, series_of
 from serving.asked_window import AskedWindow, window_of
 from serving.columns import table_of_columns
 from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, known_service
@@ -41,22 +41,45 @@ async def one_series(
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Its rows, in the other formats, are the buckets (schema Bucket)."""
-    limiter = state.answers.long if long_reads.is_long(asked) else None
-    answer = await anyio.to_thread.run_sync(_answer, state, feed, service, asked, width, wanted, limiter=limiter)
+    question, long = (state, feed, service, asked, width, wanted), long_reads.is_long(asked)
+    answer = await anyio.to_thread.run_sync(_kept, *question) if long else None  # which need not wait for other long ones
+    if answer is None:
+        answer = await anyio.to_thread.run_sync(_answer, *question, limiter=state.answers.long if long else None)
     headers = {"ETag": answer.etag, "Cache-Control": "no-cache"}
     if if_none_match == answer.etag:
         return Response(status_code=304, headers=headers | {"Vary": "Accept"})
     return rows.response(wanted, answer.body, headers)
 
 
-def _answer(state: State, feed: Feed, service: str, asked: series.Window | int, width: int, wanted: str) -> Answer:
+class _MadeOf(NamedTuple):
+    """All that an answer depends on, but for the feed's declaration."""
+
+    feed: str
+    service: str
+    shown: series.Window
+    width: int
+    wanted: str
+    versions: Versions
+    changes: int
+    loading: bool
+
+
+def _made_of(state: State, feed: Feed, service: str, asked: series.Window | int, width: int, wanted: str) -> _MadeOf:
     known_service(state, feed, service)
-    shown = window_of(state, feed, asked)
-    versions, loading = state.archive.versions(feed), state.backlog.loading(feed)
-    made_of = (feed.name, service, shown, width, wanted, versions, state.memory.changes(feed.name, service), loading)
+    shown, versions, loading = window_of(state, feed, asked), state.archive.versions(feed), state.backlog.loading(feed)
+    return _MadeOf(feed.name, service, shown, width, wanted, versions, state.memory.changes(feed.name, service), loading)
+
+
+def _kept(state: State, feed: Feed, *question: Any) -> Answer | None:
+    return state.answers.get(_made_of(state, feed, *question), feed)
+
+
+def _answer(state: State, feed: Feed, service: str, asked: series.Window | int, width: int, wanted: str) -> Answer:
+    made_of = _made_of(state, feed, service, asked, width, wanted)
     kept = state.answers.get(made_of, feed)
     if kept is not None:
         return kept
+    shown, loading = made_of.shown, made_of.loading
     live = state.live_readings(feed, service, shown.start, shown.until)
     found = state.read(feed, long_reads.is_long(asked), series_of, service, shown, width, live) | {"loading": loading}
     if wanted == rows.JSON:

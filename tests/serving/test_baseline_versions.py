@@ -1,13 +1,18 @@
 """Versions of a baseline: what each knows of a service, and what differs between two."""
 
 import datetime as dt
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 from deltalake import DeltaTable
 
 from serving import lake as lake_module
+from serving import long_reads
+from serving.archive import series_of
 from tests.serving import world
-from tests.serving.conftest import problem
+from tests.serving.conftest import problem, served
 from tests.serving.test_pages import pages
 
 MONDAY, SUNDAY = 1, 7
@@ -49,6 +54,33 @@ def test_its_pages_have_every_slot_of_every_day_type(client, feed, lake):
     assert [len(page) for page in found] == [10_000, 2 * feed.slots - 10_000]
     rows = [(row["day_type"], row["slot"]) for page in found for row in page]
     assert rows == [(day, slot) for day in (MONDAY, 2) for slot in range(feed.slots)]
+
+
+def test_a_difference_waits_for_no_long_read_and_is_computed_in_the_process_of_those(offline, feed, lake, monkeypatch):
+    world.promote(lake, feed, {"a": 10.0}, days=[MONDAY])
+    world.promote(lake, feed, {"a": 15.0}, days=[MONDAY])
+    begun, goes_on, run, works = threading.Event(), threading.Event(), long_reads.run, []
+
+    def slow(lake, versions, work, *arguments):
+        works.append(work.__name__)
+        if work is series_of:
+            begun.set()
+            goes_on.wait(60)
+        return run(lake, versions, work, *arguments)
+
+    monkeypatch.setattr(long_reads, "run", slow)
+    with served(offline) as (url, _), ThreadPoolExecutor(1) as pool:
+        path = f"{url}/api/feeds/{feed.name}"
+        long = pool.submit(httpx.get, f"{path}/services/a/series?minutes=10000", timeout=60)
+        try:
+            assert begun.wait(20)
+            for _ in range(2):
+                (row,) = httpx.get(f"{path}/baseline/diff", timeout=20).json()
+                assert (row["service"], row["pct"]) == ("a", pytest.approx(150))
+        finally:
+            goes_on.set()
+        assert long.result(60).status_code == 200
+    assert works == ["series_of", "differences"], "it is kept"
 
 
 def test_a_difference_has_the_day_types_of_which_something_else_is_expected(client, feed, lake):

@@ -1,12 +1,16 @@
 """GET …/series, without a broker: the window, what is expected in it, and what is refused."""
 
 import datetime as dt
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 
 from serving.memory import Reading
+from serving.state import State
 from tests.serving import world
-from tests.serving.conftest import bucket_rows, problem, readings
+from tests.serving.conftest import bucket_rows, problem, readings, served
 from tests.support.waiting import until
 
 NOON = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
@@ -79,6 +83,29 @@ def test_five_weeks_keep_every_spike(client, feed, lake):
 def test_a_window_that_is_none_is_refused(client, feed, query, kind, named):
     body = problem(client.get(f"/api/feeds/{feed.name}/services/a/series?{query}"), 422, kind)
     assert named in body["detail"]
+
+
+def test_a_kept_answer_waits_for_no_long_read(offline, feed, lake, monkeypatch):
+    world.archive(lake, feed, {("a", NOON): 5, ("b", NOON): 6})
+    query = {"from": (NOON - dt.timedelta(days=2)).isoformat(), "to": NOON.isoformat()}
+    begun, goes_on, read = threading.Event(), threading.Event(), State.read
+
+    def slow(state, feed, long, work, service, *arguments):
+        if service == "b":
+            begun.set()
+            goes_on.wait(60)
+        return read(state, feed, long, work, service, *arguments)
+
+    monkeypatch.setattr(State, "read", slow)
+    with served(offline) as (url, _), ThreadPoolExecutor(1) as pool:
+        a, b = (f"{url}/api/feeds/{feed.name}/services/{service}/series" for service in "ab")
+        first, other = httpx.get(a, params=query, timeout=20), pool.submit(httpx.get, b, params=query, timeout=60)
+        try:
+            assert begun.wait(20)
+            assert (first.status_code, httpx.get(a, params=query, timeout=20).content) == (200, first.content)
+        finally:
+            goes_on.set()
+        assert list(readings(other.result(20).json()).values()) == [6]
 
 
 def test_an_answer_that_did_not_change_is_not_sent_again(client, feed):
