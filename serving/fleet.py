@@ -10,11 +10,14 @@ from fastapi import APIRouter, Query
 
 from contracts.feeds import Feed
 from contracts.incidents import Incidents
+from serving.archived import NONE, Archived
 from serving.band import band
 from serving.dependencies import INVALID, CurrentState
 from serving.fleet_models import FirstBaseline, Fleet, FleetFeed, FleetService, Status
 from serving.judged_incidents import incident_info
+from serving.lake import if_readable
 from serving.memory import Reading
+from serving.merged import merged
 from serving.models import IncidentInfo
 from serving.scored import NOTHING, Scored
 from serving.series import instant
@@ -22,6 +25,7 @@ from serving.state import State
 
 RANKS: dict[Status, int] = {"incident": 0, "anomalous": 1, "silent": 2, "unknown": 3, "no_baseline": 4, "normal": 5}
 PATIENCE = 3  # intervals without a reading after which a service is silent, where the feed's rule does not say how many
+DATES = 2  # of history, whose services are listed: those gone for longer are not
 LEAST_DATES = 2  # of a day type, for a baseline; that of jobs/transforms/baseline.py
 
 router = APIRouter()
@@ -39,7 +43,7 @@ def fleet(
         open_incidents = [incident_info(feed, each, said) for each in state.incidents.open(feed.name)]
         counted = [each for each in open_incidents if each.verdict is None or each.verdict.kind != "false"]
         groups += [each for each in counted if each.kind == "group"]
-        newest = state.memory.newest_at(feed.name)
+        newest = state.newest_at(feed)
         first = _first(feed, newest, now, points)
         feeds.append(_feed(state, feed, newest, first, now))
         services += _services(state, feed, [each for each in counted if each.kind != "group"], as_of, first, points)
@@ -121,18 +125,20 @@ def _services(
 ) -> list[FleetService]:
     """Every service of the feed, but for those that it declares retired and of which nothing comes."""
     newest, flagged_since = state.memory.services(feed.name), state.memory.flagged_since(feed.name)
+    archived = if_readable(state.history.newest, {}, feed)
     of_service = {each.service: each for each in reversed(incidents)}
     patience = patience_of(feed.incidents, feed.interval_seconds)
     retired = [re.compile(pattern) for pattern in feed.incidents.retired]
     has_room = len(newest) < state.settings.services_per_feed
     since, until = (1000 * feed.interval_seconds * number for number in (first, first + points))
     found = []
-    for name in newest.keys() | state.memory.in_baseline(feed.name) | of_service.keys():
-        reading, incident = newest.get(name), of_service.get(name)
-        said = status(reading, incident, as_of, patience(name), has_room)
+    for name in state.services(feed, DATES):
+        scored, incident, past = newest.get(name), of_service.get(name), archived.get(name, NONE)
+        said = status(scored, incident, as_of, patience(name), has_room)
         if said == "silent" and any(pattern.fullmatch(name) for pattern in retired):
             continue
-        readings = state.memory.scored(feed.name, name, since, until) if points else NOTHING
+        reading = _newest(scored, past)
+        readings = _readings(state.memory.scored(feed.name, name, since, until), past, since) if points else NOTHING
         found.append(
             FleetService(
                 feed=feed.name,
@@ -149,6 +155,18 @@ def _services(
             )
         )
     return found
+
+
+def _newest(scored: Reading | None, past: Archived) -> Reading | None:
+    """The newest reading of a service: of the stream, or of history, which nothing has judged."""
+    if not len(past.at) or (scored is not None and scored.at >= past.at[-1]):
+        return scored
+    return Reading(past.at[-1].item(), past.value[-1].item(), None, None, None, False, -1)
+
+
+def _readings(scored: Scored, past: Archived, since: int) -> Scored:
+    """Those of a sparkline that begins then."""
+    return merged(past, scored) if len(past.at) and past.at[-1] >= since else scored
 
 
 def _since(

@@ -22,7 +22,7 @@ class FleetFeed(BaseModel):
     description: str
     interval_seconds: Annotated[int, Field(description="Reporting interval, seconds.")]
     timezone: Annotated[str, Field(description="IANA time zone in which days and slots are counted.")]
-    newest_at: Annotated[dt.datetime | None, Field(description="Time of the newest scored reading; null: none yet.")]
+    newest_at: Annotated[dt.datetime | None, Field(description="Time of the newest reading, live or archived; null: none yet.")]
     start: Annotated[dt.datetime, Field(description="Start of the interval that the sparklines begin with, UTC.")]
     first_baseline: Annotated[
         FirstBaseline | None, Field(description="Null: there is a baseline in force, or history cannot be read.")
@@ -42,14 +42,17 @@ class FleetService(BaseModel):
         ),
     ]
     since: Annotated[dt.datetime | None, Field(description="Since when it is an incident, anomalous or silent; else null.")]
-    at: Annotated[dt.datetime | None, Field(description="Time of the newest scored reading; null: none is kept.")]
+    at: Annotated[dt.datetime | None, Field(description="Time of the newest reading, scored or of history; null: none is kept.")]
     value: Annotated[int | None, Field(description="Its value, requests in the interval.")]
     expected: Expected
     pct: Percent
     anomalous: Annotated[bool | None, Field(description="Whether the newest reading broke the rule.")]
     incident: Annotated[IncidentInfo | None, Field(description="The open incident that began last; null: there is none.")]
     values: Annotated[list[int | None], Field(description="Readings, one for each interval; null: there is none.")]
-    low: Annotated[list[float | None], Field(description="Lowest value that is not flagged, to three digits; null: no baseline.")]
+    low: Annotated[
+        list[float | None],
+        Field(description="Lowest value that is not flagged, to three digits; null: none is known."),
+    ]
     high: Annotated[list[float | None], Field(description="Highest value that is not flagged, to three digits.")]
     flagged: Annotated[list[int], Field(description="Places in `values` of the readings that broke the rule.")]
 

@@ -7,9 +7,7 @@ Arrow's own scan takes. Files that are not on this machine are read by Arrow.
 import datetime as dt
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -18,10 +16,12 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
 from contracts.feeds import Feed
+from serving.archived import DAY, NONE, Archived, NamesByFile, as_columns, names_by_file, readings_since, scanned
 from serving.lake import Lake, Version, version_of
 
 HELD_READINGS = 6_000_000  # 24 bytes each: five weeks of about twenty services that send every ten seconds
-DAY = dt.timedelta(days=1)
+KNOWN_DATES = 35  # the newest, whose services are known: as many as the longest window that ends now
+NEWEST = 120  # intervals before the newest reading, of which each service's readings are kept: the longest sparkline
 # A column that an older file lacks is null.
 QUERY = """
 SELECT epoch_us(Timestamp) AS Instant, Value, epoch_us(KafkaTimestamp) AS Taken
@@ -32,17 +32,6 @@ WHERE ServiceName = $service"""
 DayKey = tuple[str, str, dt.date, tuple[str, ...]]  # feed, service, local date, the date's files
 
 
-class Archived(NamedTuple):
-    """Readings as columns, oldest first, one for each time."""
-
-    at: np.ndarray  # int64, epoch milliseconds
-    value: np.ndarray  # int64
-    taken: np.ndarray  # int64: epoch milliseconds at which the broker took the reading; 0 of a capture, which no broker took
-
-
-NONE = Archived(*(np.zeros(0, np.int64) for _ in range(3)))
-
-
 class History:
     """Reads `history/<feed>` of the lake. Safe to call from several threads."""
 
@@ -51,6 +40,7 @@ class History:
         self._lock = threading.Lock()
         self._days: OrderedDict[DayKey, Archived] = OrderedDict()
         self._held = 0
+        self._names: dict[str, NamesByFile] = {}
         self._duckdb = duckdb.connect(config={"memory_limit": "512MB", "autoinstall_known_extensions": "false"})
 
     def version(self, feed: Feed) -> Version | None:
@@ -58,10 +48,28 @@ class History:
         table = self._open(feed)
         return None if table is None else version_of(table)
 
-    def services(self, feed: Feed) -> frozenset[str]:
-        """Services of the newest two dates."""
+    def services(self, feed: Feed, dates: int = KNOWN_DATES) -> frozenset[str]:
+        """Services of the newest so many dates."""
         table = self._open(feed)
-        return frozenset() if table is None else self._lake.of_version(("archived", feed.name), table, lambda: _services(table))
+        if table is None:
+            return frozenset()
+        return self._lake.of_version((f"services of {dates} dates", feed.name), table, lambda: self._services(feed, table, dates))
+
+    def _services(self, feed: Feed, table: DeltaTable, dates: int) -> frozenset[str]:
+        known = self._names.get(feed.name, {})
+        names = self._lake.of_version(("names", feed.name), table, lambda: names_by_file(table, KNOWN_DATES, known))
+        self._names[feed.name] = names
+        newest = sorted({date for date, _ in names})[-dates:]
+        return frozenset().union(*(of_file for (date, _), of_file in names.items() if date in newest))
+
+    def newest(self, feed: Feed) -> dict[str, Archived]:
+        """By service, its readings of the newest intervals of the feed; of a service that has none there nothing."""
+        table, newest = self._open(feed), self.newest_at(feed)
+        if table is None or newest is None:
+            return {}
+        back = dt.timedelta(seconds=NEWEST * feed.interval_seconds)
+        since = min(dt.datetime.fromtimestamp(newest / 1000, dt.UTC), dt.datetime.now(dt.UTC)) - back
+        return self._lake.of_version(("newest readings", feed.name), table, lambda: readings_since(table, since))
 
     def until(self, feed: Feed) -> dt.datetime | None:
         """When the broker took the newest reading that was archived; the newest reading's own time where no broker did."""
@@ -116,9 +124,8 @@ class History:
             columns = self._duckdb.cursor().execute(QUERY, values).fetchnumpy()
             order = np.argsort(columns["Instant"], kind="stable")
             at, value, taken = (np.ma.filled(columns[name], 0)[order] for name in ("Instant", "Value", "Taken"))
-        else:
-            at, value, taken = _scanned(dataset, within)
-        return Archived(at // 1000, value.astype(np.int64), taken // 1000)
+            return Archived(at // 1000, value.astype(np.int64), taken // 1000)
+        return as_columns(scanned(dataset, within))
 
     def _keep(self, days: dict[DayKey, Archived]) -> None:
         with self._lock:
@@ -128,16 +135,6 @@ class History:
                     self._held += len(day.at)
             while self._held > HELD_READINGS:
                 self._held -= len(self._days.popitem(last=False)[1].at)
-
-
-def _scanned(dataset: ds.Dataset, within: ds.Expression) -> Iterator[np.ndarray]:
-    """As the query's columns."""
-    names = ["Timestamp", "Value", *({"KafkaTimestamp"} & set(dataset.schema.names))]
-    rows = dataset.to_table(columns=names, filter=within).sort_by("Timestamp")
-    for name in ("Timestamp", "Value", "KafkaTimestamp"):
-        column = rows[name] if name in names else pa.nulls(len(rows), pa.int64())
-        micros = column.cast(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(column.type) else column
-        yield micros.cast(pa.int64()).fill_null(0).to_numpy()
 
 
 def _dates(feed: Feed, start: dt.datetime, end: dt.datetime) -> list[dt.date]:
@@ -155,14 +152,6 @@ def _between(read: Archived, start: int, end: int) -> Archived:
     """Those of [start, end). A copy: a day that is kept keeps no others."""
     there = slice(*np.searchsorted(read.at, [start, end]))
     return Archived(*(column[there].copy() for column in read))
-
-
-def _services(table: DeltaTable) -> frozenset[str]:
-    dates = sorted({action["partition.Date"] for action in _files(table)})
-    if not dates:
-        return frozenset()
-    newest = table.to_pyarrow_dataset().to_batches(columns=["ServiceName"], filter=ds.field("Date").isin(dates[-2:]))
-    return frozenset(name for batch in newest for name in batch.column(0).unique().to_pylist())
 
 
 def _newest(table: DeltaTable) -> dict[str, dt.datetime]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from contracts.feeds import Rule
 from jobs.transforms import deviation
+from serving.archived import Archived
 from serving.expectation import Expectation
-from serving.history import Archived
 from serving.scored import Scored
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from contracts.feeds import Feed
 from serving import models
+from serving.archived import Archived
 from serving.band import band
 from serving.buckets import buckets, grid
 from serving.expectation import ArraysOfDay, Expectation, expectation
-from serving.history import Archived
 from serving.memory import Reading
 from serving.merged import Readings, judged, merged
 from serving.scored import Scored

@@ -21,7 +21,7 @@ from serving.dead_letters import DeadLetters
 from serving.declared_feeds import DeclaredFeeds
 from serving.decoder import Decoder
 from serving.events import Events
-from serving.history import History
+from serving.history import KNOWN_DATES, History
 from serving.incidents import Incidents
 from serving.intake import Intake
 from serving.lake import Lake, if_readable
@@ -104,23 +104,20 @@ class State:
         """Every declared feed by name."""
         return self.declared.feeds
 
-    def services(self, feed: Feed) -> set[str]:
-        """Services known from live readings, the newest dates of history, the baseline in force, or by an open incident. Tables
-        that can't be read name none."""
+    def services(self, feed: Feed, dates: int = KNOWN_DATES) -> set[str]:
+        """Services known from live readings, the newest so many dates of history, the baseline in force, or by an open incident.
+        Tables that can't be read name none."""
         live = self.memory.services(feed.name).keys() | self.incidents.services(feed.name)
-        return live | self._archived_services(feed) | self.baseline_of(feed)
+        return live | if_readable(self.history.services, frozenset(), feed, dates) | self.baseline_of(feed)
 
     def knows(self, feed: Feed, service: str) -> bool:
         """Whether `services` has it."""
         live = self.memory.knows(feed.name, service) or service in self.incidents.services(feed.name)
-        return live or service in self.baseline_of(feed) or service in self._archived_services(feed)
+        return live or service in self.baseline_of(feed) or service in if_readable(self.history.services, frozenset(), feed)
 
     def baseline_of(self, feed: Feed) -> frozenset[str]:
         """Services that the baseline in force knows; none while it can't be read."""
         return if_readable(self.tables.services, frozenset(), feed)
-
-    def _archived_services(self, feed: Feed) -> frozenset[str]:
-        return if_readable(self.history.services, frozenset(), feed)
 
     @property
     def archive(self) -> Archive:

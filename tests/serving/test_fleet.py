@@ -171,6 +171,35 @@ def test_members_carry_their_group_and_the_group_stands_beside_them(client, stat
     assert [(each["id"], each["members"]) for each in body["groups"]] == [(group.id, group.members)]
 
 
+def test_a_feed_that_only_history_knows_has_its_services_and_their_newest_readings(client, state, feed, lake):
+    at = lambda back: dt.datetime.fromtimestamp(ago(back) / 1000, dt.UTC)  # noqa: E731
+    days = dt.timedelta(days=5)
+    kept = {("a", at(8640 + 3)): 1, ("a", at(8640 + 1)): 2, ("b", at(8640 + 2)): 3, ("b", at(8640 + 500)): 4}
+    world.archive(lake, feed, kept | {("quiet", at(8640 + 300)): 5, ("gone", at(8640) - days): 6, ("b", at(0) - days): 7})
+    body = client.get("/api/fleet?points=3").json()
+    assert (body["feeds"][0]["newest_at"], body["feeds"][0]["start"]) == (iso(ago(8641)), iso(ago(8643)))
+    found = {each["name"]: each for each in body["services"]}
+    assert {name: (each["status"], each["since"], each["at"], each["value"], each["values"]) for name, each in found.items()} == {
+        "a": ("silent", iso(ago(8640)), iso(ago(8641)), 2, [1, None, 2]),
+        "b": ("silent", iso(ago(8641)), iso(ago(8642)), 3, [None, 3, None]),
+        "quiet": ("silent", None, None, None, [None] * 3),
+    }, "who is gone for days is not listed"
+    unjudged = {"low": [None] * 3, "high": [None] * 3, "flagged": [], "expected": None}
+    assert {field: found["a"][field] for field in unjudged} == unjudged
+    state.live.status.as_of = None
+    assert {each["status"] for each in client.get("/api/fleet").json()["services"]} == {"unknown"}
+
+
+def test_a_sparkline_joins_history_and_the_stream(client, state, feed, lake):
+    at = lambda back: dt.datetime.fromtimestamp(ago(back) / 1000, dt.UTC)  # noqa: E731
+    world.archive(lake, feed, {("a", at(back)): back for back in (5, 4, 3)})
+    state.memory.put_reading(feed.name, "a", reading(ago(3), 33))
+    state.memory.put_reading(feed.name, "a", reading(ago(1), 11))
+    a = services(client, "?points=5")["a"]
+    assert (a["status"], a["values"]) == ("normal", [5, 4, 33, None, 11])
+    assert a["low"] == [None, None, 88, None, 88]
+
+
 def test_an_incident_that_a_person_called_none_is_none(client, state, feed, lake):
     for name in ("a", "b"):
         state.memory.put_reading(feed.name, name, reading(ago(1)))

@@ -6,6 +6,7 @@ import shutil
 import pytest
 from deltalake import DeltaTable
 
+from serving import archived
 from serving import history as history_module
 from serving import lake as lake_module
 from serving.history import History
@@ -62,6 +63,31 @@ def test_when_the_broker_took_a_reading_is_read_where_history_knows(history, fee
     assert history.until(feed) == minute(9)
     shutil.rmtree(lake / "history")
     assert (history.until(feed), history.version(feed)) == (None, None)
+
+
+def test_services_of_five_weeks_are_known_and_each_file_is_read_once(history, feed, lake, monkeypatch):
+    day, names, read_of = dt.timedelta(days=1), [], archived._names
+    monkeypatch.setattr(archived, "_names", lambda file, schema: (names.append(file.path), read_of(file, schema))[1])
+    world.archive(lake, feed, {(f"{back} days ago", minute(0) - back * day): 1 for back in (0, 1, 2, 20, 34, 35)})
+    assert history.services(feed) == {f"{back} days ago" for back in (0, 1, 2, 20, 34, 35)}, "six dates have readings"
+    assert history.services(feed, 2) == {"0 days ago", "1 days ago"}
+    assert len(names) == 6
+    world.archive(lake, feed, {("b", minute(1) - 2 * day): 1})
+    assert history.services(feed) - {f"{back} days ago" for back in range(99)} == {"b"}
+    assert len(names) == 7
+    world.archive(lake, feed, {("c", minute(0) - back * day): 1 for back in range(3, 34) if back != 20})
+    assert "35 days ago" not in history.services(feed), "35 dates are newer"
+    assert "34 days ago" in history.services(feed)
+
+
+def test_the_newest_readings_of_each_service_are_those_before_the_feeds_newest(history, feed, lake):
+    assert history.newest(feed) == {}
+    world.archive(lake, feed, {("a", minute(each)): each for each in (-21, -20, -1, 0)} | {("gone", minute(-30)): 5})
+    world.archive(lake, feed, {("b", minute(-3)): 7}, taken=minute(9))
+    found = history.newest(feed)
+    assert {name: each.value.tolist() for name, each in found.items()} == {"a": [-20, -1, 0], "b": [7]}
+    assert found["b"].at.tolist() == [round(minute(-3).timestamp() * 1000)]
+    assert (found["a"].taken.tolist(), found["b"].taken.tolist()) == ([0, 0, 0], [round(minute(9).timestamp() * 1000)])
 
 
 def test_memory_keeps_the_days_that_were_asked_for_last(history, feed, lake, monkeypatch):

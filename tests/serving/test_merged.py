@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.feeds import Feed, Rule
+from serving.archived import Archived
 from serving.buckets import grid
-from serving.history import Archived
 from serving.merged import merged
 from serving.scored import NOTHING, Reading, Series
 from serving.series import Window, series

@@ -8,10 +8,10 @@ import pytest
 from contracts.calendar_entries import Entry
 from contracts.feeds import Feed, Rule
 from contracts.public_holidays import Holidays
+from serving.archived import NONE
 from serving.band import band
 from serving.buckets import grid
 from serving.expectation import expectation
-from serving.history import NONE
 from serving.scored import NOTHING, Reading, Series
 from serving.series import Window, series, window
 from serving.tables import Arrays

@@ -56,6 +56,16 @@ def test_a_window_of_the_past_is_judged_by_the_baseline_in_force(client, feed, l
     assert (len(bucket_rows(everything)), everything["bucket_seconds"], max(readings(everything).values())) == (10, 400, 40)
 
 
+def test_a_service_that_history_has_but_not_on_its_newest_dates_is_known(client, feed, lake):
+    days = {("a", NOON - dt.timedelta(days=back)): 5 for back in (3, 10, 17)}
+    world.archive(lake, feed, days | {("b", NOON - dt.timedelta(days=back)): 6 for back in (0, 1)})
+    query = {"from": (NOON - dt.timedelta(days=20)).isoformat(), "to": NOON.isoformat(), "width": 4000}
+    found = client.get(f"/api/feeds/{feed.name}/services/a/series", params=query)
+    assert found.status_code == 200
+    assert sum(each["count"] for each in bucket_rows(found.json())) == 3
+    assert [each["name"] for each in client.get(f"/api/feeds/{feed.name}/services").json()] == ["a", "b"]
+
+
 def test_five_weeks_keep_every_spike(client, feed, lake):
     spikes = {("a", NOON - dt.timedelta(days=day, seconds=10 * day)): 1000 + day for day in range(35)}
     quiet = {("a", NOON - dt.timedelta(hours=hour)): 5 for hour in range(1, 24 * 35) if hour % 24}
