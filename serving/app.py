@@ -29,7 +29,7 @@ from serving.access.authentication import COOKIE
 from serving.access.guard import Guard
 from serving.acts import routes as acts
 from serving.compression import CompressedApi
-from serving.dependencies import OF_EVERY_PATH
+from serving.dependencies import LOGIN_NEEDED, OF_EVERY_PATH
 from serving.events import closed_on_signal
 from serving.head_requests import HeadRequests
 from serving.hosts import KnownHosts
@@ -88,7 +88,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(HeadRequests)
     app.add_middleware(SecurityHeaders)
     for each in ROUTES:
-        app.include_router(each.router, responses=OF_EVERY_PATH)
+        guarded = {} if each is provider_routes else LOGIN_NEEDED
+        app.include_router(each.router, responses=OF_EVERY_PATH | guarded)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app
 

@@ -18,6 +18,9 @@ OF_EVERY_PATH: Responses = {
     400: PROBLEM | {"description": "The request's host name is not one of SUNDIAL_API_HOSTS."},
     500: PROBLEM | {"description": "Serving itself is wrong; its log says why."},
 }
+LOGIN_NEEDED: Responses = {
+    401: PROBLEM | {"description": "Nobody has logged in, from elsewhere than this machine; or the token does not count."},
+}
 INVALID: Responses = {422: PROBLEM | {"description": "A parameter is not valid."}}
 REFUSED: Responses = {404: PROBLEM | {"description": "No such feed or service."}, **INVALID}
 

@@ -15,9 +15,14 @@ CROWDED = 600.0  # seconds for which a feed with too many services is told of af
 router = APIRouter()
 
 
-@router.get("/health", tags=["state"], summary="Whether serving works, and what it reads")
+@router.get(
+    "/health",
+    tags=["state"],
+    summary="Whether serving works, and what it reads",
+    responses={204: {"description": "Serving answers. Without a login from elsewhere, it says no more."}},
+)
 def health(state: CurrentState) -> health_models.Health:
-    """Always 200 while the process answers; `status` and `remedies` say what is missing."""
+    """Always 200 (or 204) while the process answers; `status` and `remedies` say what is missing."""
     live = state.live.status
     remedies = [*_of_kafka(state), *_of_declarations(state), *_of_tables(state), *_of_services(state), *_of_users(state)]
     return health_models.Health(

@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 
 from contracts.users import Users
 from serving.access.authentication import Operator
+from serving.access.guard import OPEN
 from serving.app import create_app
 from tests.serving.conftest import problem
 
@@ -69,6 +70,22 @@ def test_from_elsewhere_nothing_is_read_without_a_login(at, path):
     refused = at(ELSEWHERE).get(path)
     assert "log in" in problem(refused, 401, "login-needed")["remedy"].lower()
     assert refused.headers["www-authenticate"] == "Bearer"
+
+
+def test_what_is_answered_without_a_login_is_described(app, at):
+    answered = {}
+    for path, operations in app.openapi()["paths"].items():
+        for method, described in operations.items():
+            if path == "/api/change":
+                continue
+            answer = at(ELSEWHERE).request(method, path.replace("{", "").replace("}", ""))
+            answered[method, path] = answer.status_code
+            assert str(answer.status_code) in described["responses"], (method, path)
+            if answer.status_code == 401:
+                assert "application/problem+json" in described["responses"]["401"]["content"]
+    assert answered["get", "/health"] == 204
+    assert answered["get", "/api/feeds/{feed}"] == answered["get", "/metrics"] == answered["post", "/api/logout"] == 401
+    assert {path for (_, path), status in answered.items() if status != 401} == {"/health", *OPEN[1:]}
 
 
 def test_a_name_of_elsewhere_is_not_local_though_the_call_comes_from_this_machine(at):
