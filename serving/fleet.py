@@ -125,7 +125,7 @@ def _services(
 ) -> list[FleetService]:
     """Every service of the feed, but for those that it declares retired and of which nothing comes."""
     newest, flagged_since = state.memory.services(feed.name), state.memory.flagged_since(feed.name)
-    archived = if_readable(state.history.newest, {}, feed)
+    archived: dict[str, Archived] = if_readable(state.history.newest, {}, feed)
     of_service = {each.service: each for each in reversed(incidents)}
     patience = patience_of(feed.incidents, feed.interval_seconds)
     retired = [re.compile(pattern) for pattern in feed.incidents.retired]

@@ -108,16 +108,19 @@ class State:
         """Services known from live readings, the newest so many dates of history, the baseline in force, or by an open incident.
         Tables that can't be read name none."""
         live = self.memory.services(feed.name).keys() | self.incidents.services(feed.name)
-        return live | if_readable(self.history.services, frozenset(), feed, dates) | self.baseline_of(feed)
+        return live | self._archived(feed, dates) | self.baseline_of(feed)
 
     def knows(self, feed: Feed, service: str) -> bool:
         """Whether `services` has it."""
         live = self.memory.knows(feed.name, service) or service in self.incidents.services(feed.name)
-        return live or service in self.baseline_of(feed) or service in if_readable(self.history.services, frozenset(), feed)
+        return live or service in self.baseline_of(feed) or service in self._archived(feed, KNOWN_DATES)
 
     def baseline_of(self, feed: Feed) -> frozenset[str]:
         """Services that the baseline in force knows; none while it can't be read."""
         return if_readable(self.tables.services, frozenset(), feed)
+
+    def _archived(self, feed: Feed, dates: int) -> frozenset[str]:
+        return if_readable(self.history.services, frozenset(), feed, dates)
 
     @property
     def archive(self) -> Archive:
