@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Generator
 from typing import Any, Literal, Self, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
 import httpx
 import pyarrow as pa
@@ -224,13 +224,12 @@ class Client:
         answer = self._get(path, ARROW, query)
         tables = [pa.ipc.open_stream(answer.content).read_all()]
         while "next" in answer.links and (limit is None or sum(map(len, tables)) < limit):
-            answer = self._get(str(answer.url.join(answer.links["next"]["url"])), ARROW)
+            answer = self._get(urljoin(path, answer.links["next"]["url"]), ARROW)
             tables.append(pa.ipc.open_stream(answer.content).read_all())
         return Rows(model, pa.concat_tables(tables).slice(0, limit))
 
     def _get(self, path: str, accept: str, query: dict[str, Any] | None = None) -> httpx.Response:
-        """path: of the API, or the whole address of a page."""
-        url = path if path.startswith(self._url) else f"{self._url}{path}"
+        url = f"{self._url}{path}"
         known = None if query is None else {name: value for name, value in query.items() if value is not None}
         try:
             answer = self._http.get(url, params=known, headers={"Accept": accept}, timeout=self._timeout)

@@ -8,6 +8,7 @@ import threading
 import httpx
 import pandas as pd
 import pytest
+from fastapi.responses import RedirectResponse
 from fastapi.testclient import TestClient
 
 from serving import lake as lake_module
@@ -100,6 +101,17 @@ def test_each_method_answers_what_is_there(state, sundial, feed, lake):  # noqa:
     assert (built.day_type, built.last4avg, judged.compared_with) == (3, pytest.approx(world.shape(0, feed.slots, 30.0)), 0)
     assert (judged.run_id, judged.expectations[0].observed) == ("run-1", "2 rows at fault")
     assert (len(sundial.streams()), sundial.health().kafka.caught_up) == (0, False)
+
+
+@pytest.mark.parametrize("url", ["http://LocalHost", "http://127.0.0.1:80", "http://127.0.0.1/moved", "http://127.0.0.1/"])
+def test_pages_come_from_any_spelling_of_the_address(app, feed, lake, url):  # noqa: F811
+    async def moving(scope, receive, send) -> None:
+        to = scope.get("path", "").removeprefix("/moved")
+        moved = RedirectResponse(f"{to}?{scope['query_string'].decode()}") if to != scope.get("path", "") else app
+        await moved(scope | {"server": ("127.0.0.1", 80)}, receive, send)  # a server knows the address, whatever its name
+
+    world.promote(lake, feed, {"a": 10.0}, days=[1, 2])
+    assert len(Client(url, http=TestClient(moving)).baseline_of(feed.name, "a")) == 2 * feed.slots
 
 
 def test_all_pages_come_and_no_more_than_are_asked_for(sundial, feed, lake):  # noqa: F811
