@@ -106,8 +106,8 @@ def test_each_method_answers_what_is_there(state, sundial, feed, lake):  # noqa:
 @pytest.mark.parametrize("url", ["http://LocalHost", "http://127.0.0.1:80", "http://127.0.0.1/moved", "http://127.0.0.1/"])
 def test_pages_come_from_any_spelling_of_the_address(app, feed, lake, url):  # noqa: F811
     async def moving(scope, receive, send) -> None:
-        to = scope.get("path", "").removeprefix("/moved")
-        moved = RedirectResponse(f"{to}?{scope['query_string'].decode()}") if to != scope.get("path", "") else app
+        _, found, to = scope["path"].partition("/moved/")
+        moved = RedirectResponse(f"/{to}?{scope['query_string'].decode()}") if found else app
         await moved(scope | {"server": ("127.0.0.1", 80)}, receive, send)  # a server knows the address, whatever its name
 
     world.promote(lake, feed, {"a": 10.0}, days=[1, 2])
