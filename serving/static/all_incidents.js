@@ -9,6 +9,7 @@ import { Lanes } from "./incident_lanes.js";
 import { denied, IncidentRows, keyOf } from "./incident_rows.js";
 import { failing, get, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
+import { Meanwhile } from "./meanwhile.js";
 import { incidentActs } from "./operator.js";
 import { boundsOf, inWords } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
@@ -34,7 +35,7 @@ const now = {
   busy: false,
 };
 let loading = new AbortController(); // of what is chosen now
-let came = /** @type {IncidentInfo[]} */ ([]); // since the last question
+const newIncidents = /** @type {Meanwhile<IncidentInfo>} */ (new Meanwhile());
 
 const reload = () => void run("incidents", load);
 const actsOf = (/** @type {FeedInfo} */ feed) => incidentActs(feed, reload);
@@ -57,7 +58,6 @@ async function load() {
   loading.abort();
   const mine = new AbortController();
   loading = mine;
-  came = [];
   now.busy = true;
   try {
     const [feeds] = await Promise.all([get("/api/feeds", mine.signal), now.health ?? loadHealth()]);
@@ -66,7 +66,7 @@ async function load() {
     if (!now.feeds.has(now.filter.feed)) now.filter.feed = ""; // it is declared no longer
     const asked = parameters(now.filter);
     asked.set("limit", String(Math.min(now.rows + 1, MOST)));
-    const [open, found] = await Promise.all([`state=open&limit=${MOST}`, asked].map((each) => get(`/api/incidents?${each}`, mine.signal)));
+    const [[open, found], came] = await newIncidents.since(Promise.all([`state=open&limit=${MOST}`, asked].map((each) => get(`/api/incidents?${each}`, mine.signal))));
     if (mine.signal.aborted) return;
     now.known = new Map([...open, ...found, ...came].map((each) => [keyOf(each), each]));
     now.whole = true;
@@ -89,7 +89,7 @@ function choose(change) {
 
 /** @param {IncidentInfo} incident */
 function take(incident) {
-  came.push(incident);
+  newIncidents.take(incident);
   now.known.set(keyOf(incident), incident);
   if (!now.feeds.has(incident.feed) && !now.busy) reload();
   soonDraw();

@@ -15,6 +15,9 @@ import { followWindow, offerWindow } from "./window_choice.js";
  */
 export const chosen = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, beside: [], minutes: 0, span: null, comparison: "" };
 
+/** The address of what the API has of the feed. */
+export const path = (rest = "") => `/api/feeds/${encodeURIComponent(chosen.feed.name)}${rest}`;
+
 /**
  * What the URL asks for. Without a feed that is declared, the one whose newest reading is the newest of all.
  * @returns {Choice}

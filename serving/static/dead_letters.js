@@ -14,11 +14,11 @@ let shown = ""; // what is drawn: drawn again only when it changed, so that what
  * @param {Replay} replay
  */
 export function deadLetters(list, feed, replay) {
+  byId("letters-card").hidden = !list.length;
   const wanted = JSON.stringify([feed.name, list, replay === null]);
   if (wanted === shown) return;
   shown = wanted;
   const zone = clock(feed.timezone);
-  byId("letters-card").hidden = !list.length;
   byId("letters").replaceChildren(...alike(list).map((letters) => row(letters, zone)));
   const button = make("button", { type: "button", class: "link", text: "Replay what can be read now" });
   button.addEventListener("click", () => replay?.(list));

@@ -3,6 +3,7 @@
 import { columnsOf, isWindowed, sourceOf, stemOf, windowOfRow } from "./explore_lines.js";
 import { insert } from "./live_series.js";
 import { get, getPage } from "./loads.js";
+import { Meanwhile } from "./meanwhile.js";
 import { LONGEST } from "./ranges.js";
 
 /** @import { Buckets, ChartLine, Columns, QueryRow, ScoredPoint, Series, Shown } from "../page.d.ts" */
@@ -22,6 +23,7 @@ export class Readings {
     this.feed = line.source;
     this.service = line.key;
     this.series = /** @type {Shown | null} */ (null);
+    this.newPoints = /** @type {Meanwhile<ScoredPoint>} */ (new Meanwhile());
   }
 
   /**
@@ -33,8 +35,10 @@ export class Readings {
     const until = Math.min(to + AHEAD, from + LONGEST);
     const query = new URLSearchParams({ from: new Date(from).toISOString(), to: new Date(until).toISOString(), width: String(width) });
     const path = `/api/feeds/${encodeURIComponent(this.feed)}/services/${encodeURIComponent(this.service)}/series?${query}`;
-    const series = /** @type {Series} */ (await get(path, left));
-    this.series = { ...series, span: null, stale: false, late: 0 };
+    const [series, points] = await this.newPoints.since(/** @type {Promise<Series>} */ (get(path, left)));
+    const shown = { ...series, span: null, stale: false, late: 0 };
+    for (const each of points) insert(shown, each);
+    this.series = shown;
   }
 
   /** Until it is loaded again, milliseconds. */
@@ -54,7 +58,9 @@ export class Readings {
 
   /** Takes a live reading, if it is of this service. @param {ScoredPoint} point */
   take(point) {
-    if (!this.series || point.feed !== this.feed || point.service !== this.service) return false;
+    if (point.feed !== this.feed || point.service !== this.service) return false;
+    this.newPoints.take(point);
+    if (!this.series) return false;
     insert(this.series, point);
     return true;
   }
