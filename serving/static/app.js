@@ -2,7 +2,7 @@
 
 import { offerBeside } from "./beside.js";
 import { Chart } from "./chart.js";
-import { asked, chosen, follow, keep, offer, path, takePart, takeService } from "./choice.js";
+import { asked, chosen, follow, keep, offer, offerFeeds, path, takePart, takeService } from "./choice.js";
 import { chooseDates } from "./dates.js";
 import { byId, empty } from "./dom.js";
 import { earlier } from "./earlier.js";
@@ -11,7 +11,7 @@ import { parameters, valuesOf } from "./explore_lines.js";
 import { Flagged } from "./flagged.js";
 import { soon } from "./frames.js";
 import { insert, slide } from "./live_series.js";
-import { failing, get, onlyLoad, run } from "./loads.js";
+import { failing, get, getAll, onlyLoad, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
 import { Meanwhile } from "./meanwhile.js";
 import * as panels from "./panels.js";
@@ -29,10 +29,11 @@ const SAID_SECONDS = 10; // what people say of incidents is no event
 const chart = new Chart(byId("chart"), (from, to) => take({ span: span(from, to, chosen.feed.interval_seconds) }), () => take({ span: null }), lookAtIncident);
 /**
  * What was loaded of what is chosen. `beside`: the series of the services beside it. `settled`: whether the service is chosen among
- * those of the feed. `whole`: whether the chart is of what is chosen, and only has to be kept up.
- * @type {{ series: Shown | null, beside: Shown[], loadedAt: number, settled: boolean, whole: boolean, health: Health | null }}
+ * those of the feed. `whole`: whether the chart is of what is chosen, and only has to be kept up. `lacks`: the feed that is asked for
+ * and is not declared.
+ * @type {{ series: Shown | null, beside: Shown[], loadedAt: number, settled: boolean, whole: boolean, lacks: string | null, health: Health | null }}
  */
-const now = { series: null, beside: [], loadedAt: Number.NaN, settled: false, whole: false, health: null };
+const now = { series: null, beside: [], loadedAt: Number.NaN, settled: false, whole: false, lacks: null, health: null };
 const newPoints = /** @type {Meanwhile<ScoredPoint>} */ (new Meanwhile());
 const flagged = new Flagged({ left: () => loading.signal, lookAt, lookAtIncident, mark: (own) => chart.mark(own) });
 const stream = new Stream({ scored: takePoint, anomaly: (each) => flagged.takeAnomaly(each), incident: (each) => flagged.takeIncident(each), resync: reload }, reload);
@@ -41,7 +42,30 @@ let loading = new AbortController(); // ends the requests of a choice that was l
 /** Takes the choice from the URL, shows it, and follows it. */
 async function start() {
   [chosen.feeds] = await Promise.all([get("/api/feeds"), loadHealth(), showLogin()]);
-  await choose(asked(), "replace");
+  const wanted = asked();
+  if (wanted.feed) await choose(wanted, "replace");
+  else lackFeed(new URLSearchParams(location.search).get("feed") || "at all");
+}
+
+/** Says that there is no such feed. The choice stays. @param {string} feed */
+function lackFeed(feed) {
+  if (now.lacks === feed) return;
+  leave(feed);
+  chosen.feed = /** @type {any} */ (null);
+  offerFeeds(feed);
+  drawNothing(feed);
+  panels.lackFeed(feed);
+}
+
+/** Ends what was begun for another choice. @param {string | null} lacks the feed that is asked for and is not declared */
+function leave(lacks = null) {
+  loading.abort();
+  loading = new AbortController();
+  onlyLoad("choice");
+  stream.end();
+  now.settled = now.whole = false;
+  now.lacks = lacks;
+  byId("chart-card").classList.toggle("alone", lacks !== null);
 }
 
 /**
@@ -50,23 +74,28 @@ async function start() {
  */
 async function choose(choice, url = "push") {
   const { service = chosen.service, beside = chosen.beside } = choice;
-  loading.abort();
-  loading = new AbortController();
-  onlyLoad("choice");
-  stream.end();
-  now.settled = now.whole = false;
+  leave();
   if (choice.feed && choice.feed.name !== chosen.feed?.name) flagged.forget();
   takePart(choice);
   loadState();
-  const [services] = await Promise.all([get(path("/services"), loading.signal), flagged.loadAnomalies()]);
-  takeService(service, beside, services.map((/** @type {ServiceInfo} */ each) => each.name), flagged.anomalies[0]?.service);
+  const [services] = await Promise.all([loadServices(), flagged.loadAnomalies()]);
+  takeService(service, beside, services, flagged.anomalies[0]?.service);
   keep(url);
   offer();
   flagged.draw();
   now.settled = true;
   reload();
-  const followed = chosen.service === null ? [] : [chosen.service, ...chosen.beside];
+  const followed = chosen.service !== null && chosen.known ? [chosen.service, ...chosen.beside] : [];
   stream.follow(`/api/events?${new URLSearchParams([["feed", chosen.feed.name], ...followed.map((each) => ["service", each])])}`, true);
+}
+
+/** @returns {Promise<string[]>} */
+const loadServices = async () => (await getAll(path("/services"), loading.signal)).map((/** @type {ServiceInfo} */ each) => each.name);
+
+/** Shows the service that did not exist as soon as it does; if none was chosen, the first one. */
+async function lookAgain() {
+  const services = await loadServices();
+  if (chosen.service === null ? services.length : services.includes(chosen.service)) take({});
 }
 
 /** @type {(asked: Span | { minutes: string }, service?: string) => Promise<Series>} */
@@ -76,18 +105,13 @@ function seriesOf(asked, service = chosen.service ?? "") {
 }
 
 async function loadSeries() {
-  byId("chart-title").textContent = chosen.service ?? chosen.feed.name;
-  document.title = `${chosen.service ?? chosen.feed.name} · Sundial`;
   byId("chart-note").textContent = `${chosen.feed.description}. ${panels.ruleInWords(chosen.feed.rule)}.`;
   panels.span(chosen.span, chosen.feed);
-  if (chosen.service === null) {
-    [now.series, now.beside] = [null, []];
-    chart.show(null);
-    byId("key").hidden = byId("besides").hidden = true;
-    byId("figures").replaceChildren();
-    empty(byId("chart-empty"), `No reading and no baseline of ${chosen.feed.name} yet. Start its stream and send it readings:`, `sundial replay FILE --feed ${chosen.feed.name}`);
-    return;
+  if (chosen.service === null || !chosen.known) {
+    drawNothing(chosen.service ?? chosen.feed.name);
+    return panels.lackService(chosen.feed, chosen.service, !now.health?.kafka.as_of);
   }
+  panels.name(chosen.service);
   const asked = chosen.span ?? { minutes: String(chosen.minutes) };
   const [loaded, points] = await newPoints.since(Promise.all([chosen.service, ...chosen.beside].map((each) => seriesOf(asked, each))));
   /** @type {Shown[]} */
@@ -110,6 +134,13 @@ async function loadSeries() {
   chart.compare(await earlier(chosen.comparison, series, seriesOf));
 }
 
+/** Shows no chart. @param {string} name of what it would be */
+function drawNothing(name) {
+  [now.series, now.beside] = [null, []];
+  chart.show(null);
+  panels.noChart(name);
+}
+
 async function loadHealth() {
   const asked = performance.now();
   const health = await get("/health", loading.signal);
@@ -126,7 +157,7 @@ function loadState() {
 function showFreshness() {
   stream.watch();
   const failures = [...failing.values()];
-  showState(verdict(stream, now.health, failures), now.health, failures);
+  showState(now.lacks !== null && !failures.length ? ["waiting", "No such feed"] : verdict(stream, now.health, failures), now.health, failures);
   if (!chosen.feed) return;
   showPanels();
   const [state] = verdict(stream, now.health, [...failing].flatMap(([name, error]) => (isPanel(name) ? [] : [error])));
@@ -194,6 +225,8 @@ setInterval(showFreshness, 1000);
 every(STATE_SECONDS, () => chosen.feed && loadState());
 every(STATE_SECONDS, () => now.settled && now.series?.loading && run("series", loadSeries));
 every(SAID_SECONDS, () => now.settled && flagged.load());
+every(STATE_SECONDS, () => now.lacks !== null && run("choice", start));
+every(STATE_SECONDS, () => now.settled && !chosen.known && run("services", lookAgain));
 every(30, () => now.settled && run("series", loadSeries));
 
 /** Again and again while the page is seen. @type {(seconds: number, load: () => void) => void} */

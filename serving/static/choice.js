@@ -10,24 +10,24 @@ import { followWindow, offerWindow } from "./window_choice.js";
 /** @typedef {{ feed?: FeedInfo, service?: string | null, beside?: string[], minutes?: number | null, span?: Span | null, comparison?: string }} Choice What is to change. */
 
 /**
- * What is chosen, and among what; `asked` finds a feed before anything else reads it.
- * @type {{ feeds: FeedInfo[], feed: FeedInfo, services: string[], service: string | null, beside: string[], minutes: number, span: Span | null, comparison: string }}
+ * What is chosen, and among what; `asked` finds a feed before anything else reads it. `known`: whether the feed has the service.
+ * @type {{ feeds: FeedInfo[], feed: FeedInfo, services: string[], known: boolean, service: string | null, beside: string[], minutes: number, span: Span | null, comparison: string }}
  */
-export const chosen = { feeds: [], feed: /** @type {any} */ (null), services: [], service: null, beside: [], minutes: 0, span: null, comparison: "" };
+export const chosen = { feeds: [], feed: /** @type {any} */ (null), services: [], known: false, service: null, beside: [], minutes: 0, span: null, comparison: "" };
 
 /** The address of what the API has of the feed. */
 export const path = (rest = "") => `/api/feeds/${encodeURIComponent(chosen.feed.name)}${rest}`;
 
 /**
- * What the URL asks for. Without a feed that is declared, the one whose newest reading is the newest of all.
+ * What the URL asks for. Without a feed, the one whose newest reading is the newest of all; of one that is not declared, none.
  * @returns {Choice}
  */
 export function asked() {
   const parameters = new URLSearchParams(location.search);
   const busiest = [...chosen.feeds].sort((a, b) => (b.newest_at ?? "").localeCompare(a.newest_at ?? "") || b.services - a.services)[0];
   return {
-    feed: chosen.feeds.find((each) => each.name === parameters.get("feed")) ?? busiest,
-    service: parameters.get("service"),
+    feed: parameters.get("feed") ? chosen.feeds.find((each) => each.name === parameters.get("feed")) : busiest,
+    service: parameters.get("service") || null,
     beside: parameters.getAll("beside"),
     minutes: Number(parameters.get("minutes")),
     span: spanOf(parameters.get("from"), parameters.get("to")),
@@ -47,7 +47,7 @@ export function takePart({ feed = chosen.feed, minutes = chosen.minutes, span = 
 }
 
 /**
- * Takes over the service, or `other` if the feed does not have it, and those beside it.
+ * Takes over the service, also if the feed does not have it, and those beside it. Without one, `other`.
  * @param {string | null} service
  * @param {string[]} beside
  * @param {string[]} services
@@ -55,7 +55,8 @@ export function takePart({ feed = chosen.feed, minutes = chosen.minutes, span = 
  */
 export function takeService(service, beside, services, other) {
   chosen.services = services;
-  chosen.service = service !== null && services.includes(service) ? service : (other ?? services[0] ?? null);
+  chosen.service = service ?? other ?? services[0] ?? null;
+  chosen.known = chosen.service !== null && services.includes(chosen.service);
   chosen.beside = besides(beside, chosen.service, services);
 }
 
@@ -67,13 +68,14 @@ export function keep(how) {
   if (location.search !== `?${query}`) history[how === "push" ? "pushState" : "replaceState"](null, "", `?${query}`);
 }
 
-/** Fills the form. */
+/** Fills the form. What is chosen stays chosen, also if it does not exist. */
 export function offer() {
   /** @type {(pairs: (string | number)[][]) => HTMLElement[]} */
   const options = (pairs) => pairs.map(([value, text]) => make("option", { value, text }));
   byId("feed").replaceChildren(...options(chosen.feeds.map((each) => [each.name, each.name])));
-  byId("service").replaceChildren(...options(chosen.services.length ? chosen.services.map((each) => [each, each]) : [["", "none yet"]]));
-  selectById("service").disabled = !chosen.services.length;
+  const services = [...(chosen.known || chosen.service === null ? [] : [chosen.service]), ...chosen.services];
+  byId("service").replaceChildren(...options(services.length ? services.map((each) => [each, each]) : [["", "none yet"]]));
+  for (const id of ["service", "window", "comparison"]) selectById(id).disabled = id === "service" && !services.length;
   selectById("feed").value = chosen.feed.name;
   selectById("service").value = chosen.service ?? "";
   offerWindow(ranges(chosen.feed), chosen);
@@ -84,6 +86,13 @@ export function offer() {
   inputById("comparison-date").value = date ? chosen.comparison : "";
 }
 
+/** Offers the feeds alone, and the one that is asked for and is not declared. @param {string} name */
+export function offerFeeds(name) {
+  byId("feed").replaceChildren(...[name, ...chosen.feeds.map((each) => each.name)].map((each) => make("option", { value: each, text: each })));
+  selectById("feed").value = name;
+  for (const id of ["service", "window", "comparison"]) selectById(id).disabled = true;
+}
+
 /**
  * Calls `take` with what a person chooses in the form, and `dates` where that is from when to when.
  * @param {(choice: Choice) => void} take
@@ -91,7 +100,10 @@ export function offer() {
  */
 export function follow(take, dates) {
   byId("choice").addEventListener("submit", (event) => event.preventDefault());
-  selectById("feed").addEventListener("change", () => take({ feed: chosen.feeds.find((each) => each.name === selectById("feed").value), service: null, minutes: null, span: null }));
+  selectById("feed").addEventListener("change", () => {
+    const feed = chosen.feeds.find((each) => each.name === selectById("feed").value);
+    if (feed) take({ feed, service: null, minutes: null, span: null });
+  });
   selectById("service").addEventListener("change", () => take({ service: selectById("service").value }));
   followWindow(take, dates);
   const [comparison, date] = [selectById("comparison"), inputById("comparison-date")];

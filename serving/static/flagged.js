@@ -52,7 +52,7 @@ export class Flagged {
 
   async loadOwn() {
     const query = new URLSearchParams({ service: chosen.service ?? "", limit: String(INCIDENTS), ...(chosen.span ?? { minutes: String(chosen.minutes) }) });
-    const [found, since] = chosen.service === null ? [[], []] : await this.newIncidents.since(this.get(path(`/incidents?${query}`)));
+    const [found, since] = !chosen.known ? [[], []] : await this.newIncidents.since(this.get(path(`/incidents?${query}`)));
     this.own = since.filter(isOwn).reduce(withOwn, found);
     this.page.mark(this.own);
   }

@@ -58,6 +58,46 @@ export function span(span, feed) {
   if (span) byId("instant-text").textContent = `${dated(span.from)} to ${dated(span.to)}.`;
 }
 
+/** @param {string} text what the chart is of */
+export function name(text) {
+  byId("chart-title").textContent = text;
+  document.title = `${text} · Sundial`;
+}
+
+/** @param {string} text what a chart would be of */
+export function noChart(text) {
+  name(text);
+  for (const id of ["key", "besides", "loading", "instant"]) byId(id).hidden = true;
+  byId("figures").replaceChildren();
+  byId("to-explore").setAttribute("href", "/explore");
+}
+
+/**
+ * Says that the feed has no service yet, or not this one.
+ * @param {FeedInfo} feed
+ * @param {string | null} service
+ * @param {boolean} reading whether serving still reads what Kafka holds
+ */
+export function lackService(feed, service, reading) {
+  if (service === null) return empty(byId("chart-empty"), `No reading and no baseline of ${feed.name} yet. Start its stream and send it readings:`, `sundial replay FILE --feed ${feed.name}`);
+  const still = reading ? " Serving still reads what Kafka holds." : "";
+  lack(`Feed ${feed.name} has no service ${service}.${still}`, `/?${new URLSearchParams({ only: feed.name })}`, `All services of ${feed.name}`);
+}
+
+/** Says that no such feed is declared. @param {string} name */
+export function lackFeed(name) {
+  byId("chart-note").textContent = "";
+  lack(`No feed ${name} is declared.`, "/", "All services");
+}
+
+/** Says what does not exist, and leads to what does. @type {(message: string, href: string, text: string) => void} */
+function lack(message, href, text) {
+  const place = byId("chart-empty");
+  if (!place.hidden && place.textContent === `${message} ${text}`) return; // so that the link keeps the focus
+  empty(place, message);
+  place.append(" ", make("a", { href, text }));
+}
+
 /**
  * Rows of anomalies, newest first; choosing one calls `choose` with it.
  * @param {AnomalyInfo[]} list
