@@ -3,7 +3,7 @@
 import { chooseDates } from "./dates.js";
 import { byId, clockOf, count, empty } from "./dom.js";
 import { soon } from "./frames.js";
-import { asOf, showState, verdict } from "./freshness.js";
+import { asOf, showState, unlessSilent, verdict } from "./freshness.js";
 import { follow, fromUrl, offer, parameters, passes, zoneOf } from "./incident_filter.js";
 import { Lanes } from "./incident_lanes.js";
 import { denied, IncidentRows, keyOf } from "./incident_rows.js";
@@ -156,7 +156,7 @@ function showFreshness() {
   stream.watch();
   const failures = [...failing.values()];
   const said = verdict(stream, now.health, failures);
-  showState(said, now.health, failures);
+  showState(unlessSilent(said, [...now.feeds.values()].filter(({ name }) => !now.filter.feed || name === now.filter.feed)), now.health, failures);
   const at = asOf(stream, now.health, said[0], now.loadedAt);
   byId("as-of").hidden = !at;
   byId("as-of").textContent = at;

@@ -6,7 +6,7 @@ import { asked, chosen, follow, keep, offer, offerFeeds, path, takePart, takeSer
 import { chooseDates } from "./dates.js";
 import { byId, empty } from "./dom.js";
 import { earlier } from "./earlier.js";
-import { late, mark, readingsAsOf, showState, verdict } from "./freshness.js";
+import { late, mark, readingsAsOf, showState, unlessSilent, verdict } from "./freshness.js";
 import { parameters, valuesOf } from "./explore_lines.js";
 import { Flagged } from "./flagged.js";
 import { soon } from "./frames.js";
@@ -157,7 +157,7 @@ function loadState() {
 function showFreshness() {
   stream.watch();
   const failures = [...failing.values()];
-  showState(now.lacks !== null && !failures.length ? ["waiting", "No such feed"] : verdict(stream, now.health, failures), now.health, failures);
+  showState(now.lacks !== null && !failures.length ? ["waiting", "No such feed"] : unlessSilent(verdict(stream, now.health, failures), chosen.feed ? [chosen.feed] : []), now.health, failures);
   if (!chosen.feed) return;
   showPanels();
   const [state] = verdict(stream, now.health, [...failing].flatMap(([name, error]) => (isPanel(name) ? [] : [error])));

@@ -9,8 +9,8 @@ import { fromUrl, idOf, MOST, parameters } from "./explore_lines.js";
 import { LineList } from "./explore_list.js";
 import { Loading } from "./explore_loading.js";
 import { soon } from "./frames.js";
-import { asOf, showState, verdict } from "./freshness.js";
-import { failing, get, run, Unanswered } from "./loads.js";
+import { amiss, asOf, showState, unlessSilent, verdict } from "./freshness.js";
+import { failing, get, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
 import { around, boundsOf, byKey, inWords, RANGES, span } from "./ranges.js";
 import { takeTime } from "./server_time.js";
@@ -152,18 +152,18 @@ function followReadings() {
 function showFreshness() {
   stream.watch();
   const failures = [...failing.values()];
-  const said = loading.readings().length ? verdict(stream, now.health, failures) : withoutReadings(failures);
-  showState(said, now.health, failures);
-  const at = asOf(stream, now.health, said[0], loading.readings().length ? loading.at : Number.NaN);
+  const read = [...new Set(loading.readings().map(({ feed }) => feed))];
+  const said = read.length ? verdict(stream, now.health, failures) : withoutReadings(failures);
+  showState(read.length ? unlessSilent(said, read.flatMap((feed) => now.feeds.get(feed) ?? [])) : said, now.health, failures);
+  const at = asOf(stream, now.health, said[0], read.length ? loading.at : Number.NaN);
   byId("as-of").hidden = !at;
   byId("as-of").textContent = at;
 }
 
 /** @param {Error[]} failures */
 function withoutReadings(failures) {
-  if (failures.some((error) => error instanceof Unanswered)) return ["dead", "Serving does not answer"];
-  if (failures.length) return ["stale", "Not all is loaded"];
-  if (now.health === null) return ["waiting", "Connecting"];
+  const said = amiss(now.health, failures);
+  if (said) return said;
   if (!now.asked.lines.length) return ["waiting", "Nothing chosen"];
   return now.asked.lines.every((line) => loading.state(line) === "loaded") ? ["live", "Live"] : ["waiting", "Connecting"];
 }

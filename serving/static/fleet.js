@@ -6,7 +6,7 @@ import { FleetList } from "./fleet_list.js";
 import { FleetState } from "./fleet_state.js";
 import { STATUSES, wrong } from "./fleet_status.js";
 import { soon } from "./frames.js";
-import { asOf, showState, verdict } from "./freshness.js";
+import { asOf, showState, unlessSilent, verdict } from "./freshness.js";
 import { failing, get, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
 import { serverNow, takeTime } from "./server_time.js";
@@ -16,7 +16,6 @@ import { Toggles } from "./toggles.js";
 /** @import { FleetFilter, Health, ScoredPoint } from "../page.d.ts" */
 
 const STATE_SECONDS = 5;
-const MISSING = 3; // intervals without a reading of any service, after which no readings come
 const LEAST_PAUSE = 700; // milliseconds between two questions to serving
 
 const state = new FleetState();
@@ -168,10 +167,9 @@ const servicesInWords = (several) => `${count(several)} service${several === 1 ?
 function showFreshness() {
   stream.watch();
   const failures = [...failing.values()];
-  const [said, its] = verdict(stream, now.health, failures);
-  const come = [...state.feeds.values()].some((each) => serverNow() - Date.parse(each.newest_at ?? "") <= 1000 * each.interval_seconds * (1 + MISSING));
-  showState(said === "live" && !come ? ["stale", "No readings come"] : [said, its], now.health, failures);
-  const at = asOf(stream, now.health, said, now.loadedAt);
+  const said = verdict(stream, now.health, failures);
+  showState(unlessSilent(said, [...state.feeds.values()].filter(({ name }) => !now.filter.feed || name === now.filter.feed)), now.health, failures);
+  const at = asOf(stream, now.health, said[0], now.loadedAt);
   byId("as-of").hidden = !at;
   byId("as-of").textContent = at;
 }

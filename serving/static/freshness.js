@@ -6,26 +6,56 @@ import { serverNow } from "./server_time.js";
 
 /** @import { FeedInfo, Health } from "../page.d.ts" */
 /** @import { Stream } from "./stream.js" */
+/** @typedef {{ name: string, interval_seconds: number, newest_at: string | null }} Read a feed, and when its newest reading was */
 
+const MISSING = 3; // intervals without a reading of any service, after which no readings come
+const AT_LEAST = 30_000; // milliseconds without one; a page may ask for the newest one every ten seconds
 const LATE = 15_000; // milliseconds; serving reads Kafka twice a second, and the page asks for its state every five
 
 /**
- * Class and text of the pill: "live" says that new readings appear by themselves, "waiting" that this is about to show.
+ * Class and text of the pill: "live" says that new records appear by themselves, "waiting" that this is about to show.
  * @param {Stream} stream
  * @param {Health | null} health
  * @param {Error[]} failures
  */
 export function verdict(stream, health, failures) {
-  if (failures.some((error) => error instanceof Unanswered)) return ["dead", "Serving does not answer"];
+  const said = amiss(health, failures);
+  if (said?.[0] === "dead") return said;
   if (!stream.opened) return stream.lost ? ["stale", "Reconnecting"] : ["waiting", "Connecting"];
-  if (health === null) return ["waiting", "Connecting"];
-  if (failures.length || late(Date.parse(health.at))) return ["stale", "Not all is loaded"];
-  if (health.kafka.state === "unreachable") return ["stale", "Kafka does not answer"];
-  if (health.kafka.state === "connecting") return ["stale", "Waiting for Kafka"];
-  if (health.registry_error !== null) return ["stale", "Schema registry does not answer"];
+  if (said || health === null) return said ?? ["waiting", "Connecting"];
   if (health.kafka.as_of === null) return ["stale", "Reading what came before"];
   if (late(Date.parse(health.kafka.as_of))) return ["stale", "Kafka is not read"];
   return ["live", "Live"];
+}
+
+/**
+ * What is amiss with serving itself, for the pill of any page; null: nothing.
+ * @param {Health | null} health
+ * @param {Error[]} failures
+ */
+export function amiss(health, failures) {
+  if (failures.some((error) => error instanceof Unanswered)) return ["dead", "Serving does not answer"];
+  if (failures.length) return ["stale", "Not all is loaded"];
+  if (health === null) return ["waiting", "Connecting"];
+  if (late(Date.parse(health.at))) return ["stale", "Not all is loaded"];
+  if (health.kafka.state === "unreachable") return ["stale", "Kafka does not answer"];
+  if (health.kafka.state === "connecting") return ["stale", "Waiting for Kafka"];
+  return health.registry_error === null ? null : ["stale", "Schema registry does not answer"];
+}
+
+/**
+ * The pill of a page that shows these feeds: "live" only while readings of each come. A feed that never had one does not count
+ * beside others.
+ * @param {string[]} said class and text by `verdict`
+ * @param {Read[]} feeds
+ */
+export function unlessSilent(said, feeds) {
+  const read = feeds.filter((each) => each.newest_at !== null);
+  const silent = read.filter((each) => serverNow() - Date.parse(each.newest_at ?? "") > Math.max(1000 * each.interval_seconds * (1 + MISSING), AT_LEAST));
+  if (said[0] === "live" && !feeds.length) return ["waiting", "Connecting"];
+  if (said[0] !== "live" || (read.length && !silent.length)) return said;
+  if (silent.length === read.length) return ["stale", "No readings come"];
+  return ["stale", silent.length === 1 ? `No readings of ${silent[0].name} come` : `No readings of ${silent.length} feeds come`];
 }
 
 /**

@@ -2,13 +2,14 @@
 
 import { applications } from "./applications.js";
 import { byId, empty, inputById, make, selectById } from "./dom.js";
-import { showState } from "./freshness.js";
+import { amiss, showState } from "./freshness.js";
 import { failing, get, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
 import { switchingApplications } from "./operator.js";
 import { clear, draw } from "./query_rows.js";
+import { takeTime } from "./server_time.js";
 
-/** @import { QueryInfo, QueryTable, StreamInfo } from "../page.d.ts" */
+/** @import { Health, QueryInfo, QueryTable, StreamInfo } from "../page.d.ts" */
 
 const AGAIN = 2000; // milliseconds from an answer to the next question
 const STATE_SECONDS = 5;
@@ -17,7 +18,7 @@ const MOST = 500; // rows that one answer may have
 
 const given = new URLSearchParams(location.search);
 const chosen = { query: given.get("query") ?? "", topic: given.get("topic") ?? "", prefix: given.get("prefix") ?? "", rows: PAGE };
-const known = { queries: /** @type {QueryInfo[]} */ ([]), streams: /** @type {StreamInfo[] | null} */ (null), seen: /** @type {Map<string, string> | null} */ (null), live: false };
+const known = { queries: /** @type {QueryInfo[]} */ ([]), streams: /** @type {StreamInfo[] | null} */ (null), seen: /** @type {Map<string, string> | null} */ (null), live: false, health: /** @type {Health | null} */ (null) };
 const table = /** @type {HTMLTableElement} */ (byId("rows"));
 let loading = new AbortController(); // of what is chosen now
 let next = 0; // the timer of the next question
@@ -115,9 +116,16 @@ function showApplications() {
   if (known.streams) applications(known.queries, known.streams, switchingApplications(() => void run("streams", loadStreams)));
 }
 
+async function loadHealth() {
+  const asked = performance.now();
+  const health = /** @type {Health} */ (await get("/health"));
+  takeTime(health.at, asked, performance.now());
+  known.health = health;
+}
+
 function showFreshness() {
   const failures = [...failing.values()];
-  showState(failures.length ? ["stale", "Not up to date"] : known.live ? ["live", "Live"] : ["waiting", "Connecting"], null, failures);
+  showState(amiss(known.health, failures) ?? (known.live ? ["live", "Live"] : ["waiting", "Connecting"]), known.health, failures);
 }
 
 selectById("query").addEventListener("change", () => choose({ query: selectById("query").value, topic: "", prefix: "" }));
@@ -130,10 +138,12 @@ byId("more").addEventListener("click", () => {
 });
 
 void run("login", showLogin).then(showApplications);
+void run("health", loadHealth);
 void run("queries", async () => {
   known.queries = await get("/api/queries");
   choose({});
   void run("streams", loadStreams);
 });
+setInterval(() => void (document.hidden || run("health", loadHealth)), STATE_SECONDS * 1000);
 setInterval(() => void (document.hidden || !known.queries.length || run("streams", loadStreams)), STATE_SECONDS * 1000);
 setInterval(showFreshness, 250);

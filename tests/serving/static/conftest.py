@@ -20,12 +20,12 @@ MINUTE = dt.timedelta(minutes=1)
 NOON = dt.datetime(2026, 7, 1, 16, tzinfo=dt.UTC)  # in New York
 SETTLED = """globalThis.sundial?.chart.data.length >= 9
   && document.querySelector("header .login") !== null
-  && (document.querySelector("#connection").classList.contains("live") || !document.querySelector(".as-of.readings").hidden)"""
+  && (document.querySelector("#connection").matches(".live, .stale") || !document.querySelector(".as-of.readings").hidden)"""
 HOUR = f"from={NOON:%Y-%m-%dT%H:%M:%SZ}&to={NOON + 60 * MINUTE:%Y-%m-%dT%H:%M:%SZ}"
 
 
 @pytest.fixture
-def site(at, broker, online, feed, lake, drive):
+def site(at, broker, online, feed, lake, drive, monkeypatch):
     """A feed with a baseline, a running stream, two services and three anomalies; and its topics, to send more."""
     services = {"a": 100.0, NASTY: 50.0}
     world.promote(lake, feed, services, candidate_version=8, at="2026-11-20T08:00:00+00:00")
@@ -42,8 +42,14 @@ def site(at, broker, online, feed, lake, drive):
     topics.send("anomaly", [derived.anomaly(row) for row in rows if row["Anomalous"]])
     with served(online) as (url, state):
         until("the topics are read", lambda: state.live.status.records == 63 and state.live.status.as_of)
+        readings_come(state, monkeypatch)
         yield url, topics
     topics.delete()
+
+
+def readings_come(state: State, monkeypatch) -> None:
+    """From now on, of every feed, as far as a page can know."""
+    monkeypatch.setattr(state.memory, "newest_at", lambda _: ms(dt.datetime.now(dt.UTC)))
 
 
 def drawn(page: Page) -> list[list]:

@@ -14,6 +14,7 @@ from serving.incidents import Incident
 from serving.state import State
 from tests.serving import world
 from tests.serving.conftest import CHROMIUM, declare, served
+from tests.serving.static.conftest import readings_come
 from tests.serving.static.test_fleet import well
 from tests.serving.test_incidents import of
 
@@ -45,12 +46,13 @@ def ms(at: dt.datetime) -> int:
 
 
 @pytest.fixture
-def site(page, offline, feed, declared):
+def site(page, offline, feed, declared, monkeypatch):
     """Two feeds in different time zones, of which Kafka is read."""
     other = feed.model_copy(update={"name": f"{feed.name}-b", "timezone": "Europe/Berlin"})
     declare(declared, other)
     with served(offline) as (url, state):
         well(page, state)
+        readings_come(state, monkeypatch)
         yield Site(f"{url}/incidents", state, feed, other, dt.datetime.now(dt.UTC))
         page.unroute_all(behavior="ignoreErrors")
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from serving.events import SCORED, Event
 from serving.memory import Reading
 from tests.serving.conftest import CHROMIUM, NASTY
-from tests.serving.static.conftest import HOUR, MINUTE, NOON, ms
+from tests.serving.static.conftest import HOUR, MINUTE, NOON, ms, readings_come
 from tests.serving.static.explore.conftest import add, columns, drawn, values
 from tests.serving.static.test_fleet import ago, read, reading, well
 from tests.support import hostile
@@ -140,8 +140,9 @@ def test_a_service_that_is_gone_is_named_and_the_others_are_drawn(page, explored
     drawn(page, 1)
 
 
-def test_what_can_not_be_loaded_is_said_and_loaded_again(page, explored):
+def test_what_can_not_be_loaded_is_said_and_loaded_again(page, explored, monkeypatch):
     well(page, explored.state)
+    readings_come(explored.state, monkeypatch)
     page.route("**/series?*", lambda route: route.abort())
     page.goto(f"{explored.url}?{HOUR}&{line(explored.feed, 'a')}")
     expect(page.locator("#chart-empty")).to_have_text("No line could be loaded.")
