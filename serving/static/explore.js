@@ -40,7 +40,7 @@ async function loadHealth() {
   const [first, asked] = [now.health === null, performance.now()];
   now.health = await get("/health");
   takeTime(/** @type {Health} */ (now.health).at, asked, performance.now());
-  if (first) choose({ lines: now.asked.lines });
+  if (first) choose({ lines: now.asked.lines }, "replaceState");
 }
 
 async function loadSources() {
@@ -49,15 +49,27 @@ async function loadSources() {
   offerSources(feeds, queries);
 }
 
-/** @param {Partial<OwnChart>} change */
-function choose(change) {
+/** @type {(change: Partial<OwnChart>, how?: "pushState" | "replaceState") => void} */
+function choose(change, how = "pushState") {
   now.asked = { ...now.asked, ...change };
-  history.replaceState(null, "", `?${parameters(now.asked)}`);
+  const query = `?${parameters(now.asked)}`;
+  if (location.search !== query) history[how](null, "", query);
   say("");
+  show(!change.lines);
+}
+
+/** Shows what is chosen. @param {boolean} window whether in another window than before */
+function show(window) {
   if (now.health === null) return; // until the server's time is known, no window is
-  if (!change.lines) loading.forget();
+  if (window) loading.forget();
   loading.keepUp(now.asked.lines);
   draw();
+}
+
+/** Goes where the browser went in the history of the page. */
+function goBack() {
+  now.asked = fromUrl();
+  show(true);
 }
 
 /** @param {ChartLine} line */
@@ -162,9 +174,9 @@ function showFreshness() {
 
 /** @param {Error[]} failures */
 function withoutReadings(failures) {
+  if (!now.asked.lines.length && !failures.length) return ["waiting", "Nothing chosen"];
   const said = amiss(now.health, failures);
   if (said) return said;
-  if (!now.asked.lines.length) return ["waiting", "Nothing chosen"];
   return now.asked.lines.every((line) => loading.state(line) === "loaded") ? ["live", "Live"] : ["waiting", "Connecting"];
 }
 
@@ -203,6 +215,7 @@ byId("chart").addEventListener("keydown", ({ key }) => {
   const wanted = chart.plot && byKey(key, chart.window, chart.interval);
   if (wanted) choose({ span: wanted === "now" ? null : wanted });
 });
+addEventListener("popstate", goBack);
 document.addEventListener("visibilitychange", wake);
 addEventListener("online", wake);
 setInterval(draw, 1000); // the window moves on

@@ -103,6 +103,24 @@ def test_dragging_and_keys_choose_another_part_of_time(page, explored):
     expect(page.locator("#chart-empty")).to_have_text("No line has a value in this window.")
 
 
+def test_the_browsers_way_back_undoes_a_zoom_and_brings_a_line_back(page, explored):
+    page.goto(f"{explored.url}?{HOUR}&{line(explored.feed, 'a')}&{line(explored.feed, 'b')}")
+    drawn(page, 2)
+    page.locator("#chart").press("+")
+    until("the middle half is drawn", lambda: min(values(page, 1)) == 900 and max(values(page, 1)) == 2700)
+    page.get_by_role("button", name=f"Remove {explored.feed} · b · value").click()
+    drawn(page, 1)
+    page.go_back()
+    drawn(page, 2)
+    assert min(values(page, 1)) == 900
+    page.go_back()
+    until("the hour is drawn", lambda: len(values(page, 1)) == 360)
+    assert dict(query(page))["from"] == f"{NOON:%Y-%m-%dT%H:%M:%SZ}"
+    expect(page.locator("#shown")).to_contain_text("12:00:00 to 01 Jul 2026, 13:00:00")
+    page.go_forward()
+    until("the middle half is drawn again", lambda: min(values(page, 1)) == 900)
+
+
 @pytest.mark.full
 def test_the_longest_part_of_time_is_drawn(page, explored):
     page.goto(f"{explored.url}?from=2026-06-01T00:00:00Z&to=2026-07-16T00:00:00Z&{line(explored.feed, 'a')}")
