@@ -17,10 +17,11 @@ from serving.query_tables.json_values import plain
 from serving.query_tables.kept_rows import KeptRows, Record
 from serving.query_tables.topic_table import Found, TopicTable
 
-MOST = 8  # tables at a time: each costs a connection and its threads; then the one goes that was asked for longest ago
+MOST = 8  # tables at a time: each costs a connection and its threads; then one goes, see TopicTable.age
 ROOM = 64_000_000  # bytes of rows of each
 PATIENCE = 2.0  # seconds in which a table is read to its end, or the request is told to come again
 AGAIN = 5.0  # seconds after which what did not answer is asked again
+LARGE_AGAIN = 300.0  # seconds after which a table that was too large is read again
 IDLE = 600.0  # seconds without a request, after which a table is let go
 
 
@@ -43,14 +44,12 @@ class QueryTables:
     def _table(self, topic: str) -> TopicTable:
         now = time.monotonic()
         with self._lock:
-            self._tables = {
-                name: each for name, each in self._tables.items() if each.ended_at is None or now - each.ended_at < AGAIN
-            }
+            self._tables = {name: each for name, each in self._tables.items() if _holds(each, now)}
             known = self._tables.get(topic)
             if known is None:
                 self._admin = self._admin or AdminClient({**self._kafka, **QUIET})
                 if len(self._tables) >= MOST:
-                    oldest = min(self._tables, key=lambda each: self._tables[each].asked_at)
+                    oldest = min(self._tables, key=lambda name: self._tables[name].age)
                     self._tables.pop(oldest).stop()
                 known = self._tables[topic] = TopicTable(self._kafka, self._admin, topic, ROOM, IDLE)
         return known
@@ -82,6 +81,11 @@ class QueryTables:
             each.stop()
         for each in tables:
             each.join()
+
+
+def _holds(table: TopicTable, now: float) -> bool:
+    """Whether what it answers still holds; if not, it is to be read again."""
+    return table.ended_at is None or now - table.ended_at < (LARGE_AGAIN if table.too_large else AGAIN)
 
 
 def _no_registry(why: str) -> ProblemError:

@@ -19,6 +19,7 @@ log = logging.getLogger("serving.query_tables")
 BATCH = 2000
 ANSWER_SECONDS = 5.0  # within which the brokers have to answer
 LOOK_EVERY = 5.0  # seconds between two looks at the topic's partitions, and at what they no longer have
+TOO_LARGE = "too-large"
 SILENT_LOOKS = 6  # of them without an answer, after which the table ends: what it says may no longer hold
 QUEUE: dict[str, Any] = {"queued.max.messages.kbytes": 4096, "auto.offset.reset": "error"}
 
@@ -44,6 +45,17 @@ class TopicTable:
         self.ended_at: float | None = None  # by the monotonic clock
         self._thread = threading.Thread(target=self._run, name=f"table {topic}", daemon=True)
         self._thread.start()
+
+    @property
+    def too_large(self) -> bool:
+        """Whether it has ended because its rows had no room."""
+        problem = self._problem
+        return problem is not None and problem[1] == TOO_LARGE
+
+    @property
+    def age(self) -> tuple[bool, float]:
+        """The smallest of several tables is the first that is let go: one that has ended, or that was asked for longest ago."""
+        return self.ended_at is None, self.asked_at
 
     def stop(self) -> None:
         """Its thread ends soon after."""
@@ -147,7 +159,7 @@ class TopicTable:
             if self._rows.size > self._room:
                 detail = f"The rows of {self._topic} need more than {self._room // 1_000_000} MB."
                 remedy = f"Read the topic itself: sundial read {self._topic} --latest"
-                raise ProblemError(503, "too-large", "The table is too large for serving", detail, remedy)
+                raise ProblemError(503, TOO_LARGE, "The table is too large for serving", detail, remedy)
         return True
 
     def _put(self, message: Message) -> None:

@@ -103,8 +103,8 @@ function nextOf(answer) {
 }
 
 /**
- * Does a load, again after a pause for as long as it fails and no later load of the same name began. One that was left for
- * another choice ends quietly.
+ * Does a load, again after a pause for as long as it fails and no later load of the same name began; not while the page is hidden.
+ * One that was left for another choice ends quietly.
  * @param {string} what
  * @param {() => Promise<void>} load
  */
@@ -121,6 +121,7 @@ export async function run(what, load) {
       if (attempts.get(what) === mine) failing.set(what, /** @type {Error} */ (error));
     }
     await new Promise((done) => setTimeout(done, pauseAfter(failures)));
+    if (document.hidden) await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true }));
   }
 }
 

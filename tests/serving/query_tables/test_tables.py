@@ -109,6 +109,8 @@ def test_a_table_without_room_is_refused_and_another_is_not(ask, places, monkeyp
     places.send(places.avro, "a", "x")
     assert held(ask()) == {"a": "x"}, "another one has room"
     monkeypatch.setattr(query_tables, "ROOM", 10_000)
+    assert ask(topic=places.json).json()["type"] == "sundial:too-large", "it is not read again at once"
+    monkeypatch.setattr(query_tables, "LARGE_AGAIN", 0.0)
     assert held(ask(topic=places.json)) == {"a": "x" * 200}
 
 
