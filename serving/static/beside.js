@@ -33,6 +33,10 @@ export function meansBeside({ start, bucket_seconds: length, buckets }, other) {
  */
 export function offerBeside(beside, shown, services, take) {
   const names = beside.map(({ service }) => service);
+  byId("besides").hidden = services.length < 2;
+  const wanted = JSON.stringify([shown.service, names, services]);
+  if (byId("besides").dataset.offered === wanted) return; // so that a button keeps the focus
+  byId("besides").dataset.offered = wanted;
   for (const line of document.querySelectorAll("#key .beside")) line.remove();
   byId("key-lines").append(...names.map((name, index) => make("li", { class: `beside beside-${index + 1}` }, `${name} `, make("strong"))));
   const select = selectById("beside");
@@ -42,7 +46,6 @@ export function offerBeside(beside, shown, services, take) {
   select.onchange = () => take([...names, select.value]);
   for (const button of document.querySelectorAll("#besides button")) button.remove();
   byId("besides").append(...names.map((name) => takeOut(name, () => take(names.filter((each) => each !== name)))));
-  byId("besides").hidden = services.length < 2;
 }
 
 /** @type {(name: string, leave: () => void) => HTMLElement} */

@@ -1,8 +1,10 @@
 // The anomalies and incidents of a feed, and the incidents of the chosen service: loading them, and taking those that come.
 
 import { chosen, path } from "./choice.js";
+import { byId } from "./dom.js";
 import { soon } from "./frames.js";
 import { incidents, withIncident } from "./incidents.js";
+import { KeptRows } from "./kept_rows.js";
 import { get, run } from "./loads.js";
 import { Meanwhile } from "./meanwhile.js";
 import { incidentActs } from "./operator.js";
@@ -20,6 +22,8 @@ export class Flagged {
   constructor(page) {
     this.page = page;
     this.forget();
+    this.anomalyRows = new KeptRows(byId("anomalies"), "tr");
+    this.incidentRows = new KeptRows(byId("incidents"));
     this.newAnomalies = /** @type {Meanwhile<AnomalyInfo>} */ (new Meanwhile());
     this.newIncidents = /** @type {Meanwhile<IncidentInfo>} */ (new Meanwhile());
   }
@@ -85,12 +89,12 @@ export class Flagged {
   }
 
   drawAnomalies() {
-    panels.anomalies(this.anomalies, chosen.feed, chosen.service, ({ service, at }) => this.page.lookAt(service, at));
+    panels.anomalies(this.anomalyRows, this.anomalies, chosen.feed, chosen.service, ({ service, at }) => this.page.lookAt(service, at));
   }
 
   drawIncidents() {
     const { lookAt, lookAtIncident } = this.page;
-    incidents(this.incidents, chosen.feed, chosen.service, lookAtIncident, ({ service, start }) => lookAt(service, start), incidentActs(chosen.feed, () => this.load()));
+    incidents(this.incidentRows, this.incidents, chosen.feed, chosen.service, lookAtIncident, ({ service, start }) => lookAt(service, start), incidentActs(chosen.feed, () => this.load()));
   }
 }
 

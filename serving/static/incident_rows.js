@@ -1,7 +1,8 @@
 // The rows of the page of incidents: each incident in words, with its times, what it came to, and what people said of it.
 
-import { arrange, clockOf, count, make, offBy } from "./dom.js";
-import { inWords, members, pill, remarks, whose } from "./incidents.js";
+import { clockOf, count, make, offBy } from "./dom.js";
+import { inWords, members, pill, remarks, sayHow, whose } from "./incidents.js";
+import { KeptRows } from "./kept_rows.js";
 import { around, sight, usual } from "./ranges.js";
 import { serverNow } from "./server_time.js";
 
@@ -30,16 +31,14 @@ export function chartOf(incident, feed) {
 /** @type {(feed: FeedInfo, service: string, span: Span | null, minutes?: number) => string} */
 const address = (feed, service, span, minutes) => `/?${new URLSearchParams({ feed: feed.name, service, ...(minutes !== undefined && { minutes: String(minutes) }), ...span })}`;
 
-/** The rows of a list. One that stays the same keeps its element, and with it the focus. */
 export class IncidentRows {
   /**
    * @param {HTMLElement} element
    * @param {ActsOf} actsOf
    */
   constructor(element, actsOf) {
-    this.element = element;
+    this.rows = new KeptRows(element);
     this.actsOf = actsOf;
-    this.rows = /** @type {Map<string, { row: HTMLElement, made: string }>} */ (new Map());
   }
 
   /**
@@ -47,43 +46,20 @@ export class IncidentRows {
    * @param {Map<string, FeedInfo>} feeds
    */
   show(incidents, feeds) {
-    const before = this.rows;
-    this.rows = new Map();
-    for (const each of incidents) {
-      const feed = /** @type {FeedInfo} */ (feeds.get(each.feed));
-      const acts = this.actsOf(feed);
-      const made = JSON.stringify([each, acts !== null, feed.timezone]);
-      const row = before.get(keyOf(each))?.row ?? make("li");
-      if (before.get(keyOf(each))?.made !== made) refill(row, content(each, feed, acts));
-      else say(row, each);
-      this.rows.set(keyOf(each), { row, made });
-    }
-    arrange(this.element, [...this.rows.values()].map(({ row }) => row));
+    const shown = this.rows.show(
+      incidents.map((each) => {
+        const feed = /** @type {FeedInfo} */ (feeds.get(each.feed));
+        const acts = this.actsOf(feed);
+        return { key: keyOf(each), from: [each, acts !== null, feed.timezone], content: () => content(each, feed, acts) };
+      }),
+    );
+    incidents.forEach((each, place) => sayHow(shown[place], each));
   }
 
   /** @param {string | null} key of the row that stands out */
   mark(key) {
-    for (const [each, { row }] of this.rows) row.classList.toggle("selected", each === key);
+    for (const [each, { row }] of this.rows.rows) row.classList.toggle("selected", each === key);
   }
-}
-
-/** The words that change with time. @type {(row: HTMLElement, incident: IncidentInfo) => void} */
-function say(row, incident) {
-  const how = /** @type {HTMLElement} */ (row.querySelector(".how"));
-  if (how.textContent !== inWords(incident)) how.textContent = inWords(incident);
-}
-
-/**
- * Fills a row again. The element in it that had the focus keeps it.
- * @param {HTMLElement} row
- * @param {HTMLElement[]} parts
- */
-function refill(row, parts) {
-  const focusable = () => /** @type {HTMLElement[]} */ ([...row.querySelectorAll("a, button, summary")]);
-  const had = document.activeElement;
-  const place = row.contains(had) ? focusable().findIndex((each) => each === had) : -1;
-  row.replaceChildren(...parts);
-  if (place >= 0) (focusable()[place] ?? focusable().at(-1))?.focus();
 }
 
 /**

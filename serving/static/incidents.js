@@ -3,6 +3,7 @@
 import { age, byId, clock, count, make } from "./dom.js";
 import { serverNow } from "./server_time.js";
 
+/** @import { KeptRows } from "./kept_rows.js" */
 /** @import { Acknowledgement, FeedInfo, IncidentInfo, Note, Verdict } from "../page.d.ts" */
 /** @typedef {(incident: IncidentInfo) => void} Look */
 /** @typedef {(place: { service: string, start: string }) => void} Choose */
@@ -14,6 +15,7 @@ const unfolded = new Set();
 /**
  * Rows of incidents; one that is clicked calls `look`, a member of a group `choose` with its service and start. The panel is there
  * as soon as there is one.
+ * @param {KeptRows} rows
  * @param {IncidentInfo[]} list
  * @param {FeedInfo} feed
  * @param {string | null} selected
@@ -21,11 +23,23 @@ const unfolded = new Set();
  * @param {Choose} choose
  * @param {Acts} acts
  */
-export function incidents(list, feed, selected, look, choose, acts) {
+export function incidents(rows, list, feed, selected, look, choose, acts) {
   const zone = clock(feed.timezone);
   const sorted = [...list].sort((a, b) => Number(a.end !== null) - Number(b.end !== null) || Date.parse(b.start) - Date.parse(a.start));
   byId("incidents-card").hidden = !list.length;
-  byId("incidents").replaceChildren(...sorted.map((each) => incidentRow(each, zone, selected, look, choose, acts)));
+  const shown = rows.show(sorted.map((each) => ({ key: each.id, from: [each, feed.timezone, acts !== null], content: () => content(each, zone, choose, acts) })));
+  sorted.forEach((each, place) => {
+    const group = each.kind === "group";
+    shown[place].className = [each.service === selected && "selected", !group && "place"].filter(Boolean).join(" ");
+    shown[place].onclick = group ? null : () => look(each);
+    sayHow(shown[place], each);
+  });
+}
+
+/** The words that change with time. @type {(row: HTMLElement, incident: IncidentInfo) => void} */
+export function sayHow(row, incident) {
+  const how = /** @type {HTMLElement} */ (row.querySelector(".how"));
+  if (how.textContent !== inWords(incident)) how.textContent = inWords(incident);
 }
 
 /**
@@ -41,25 +55,19 @@ export function withIncident(list, incident) {
 /**
  * @param {IncidentInfo} each
  * @param {ReturnType<typeof clock>} zone
- * @param {string | null} selected
- * @param {Look} look
  * @param {Choose} choose
  * @param {Acts} acts
  */
-function incidentRow(each, zone, selected, look, choose, acts) {
+function content(each, zone, choose, acts) {
   const group = each.kind === "group";
   const who = group ? make("strong", { text: whose(each) }) : link(each.service);
-  const row = make(
-    "li",
-    { class: [each.service === selected && "selected", !group && "place"].filter(Boolean).join(" ") },
+  return [
     make("div", { class: "line" }, who, make("time", { datetime: each.start, text: zone.dated(each.start) }), pill(each)),
     make("p", { class: "how", text: inWords(each) }),
     make("p", { class: "quiet", text: each.cause }),
-  );
-  row.append(...remarks(each, zone, acts));
-  if (group) row.append(members(each, zone, choose));
-  else row.addEventListener("click", () => look(each));
-  return row;
+    ...remarks(each, zone, acts),
+    ...(group ? [members(each, zone, choose)] : []),
+  ];
 }
 
 /** Whether it is open. @type {(each: IncidentInfo) => HTMLElement} */

@@ -1,10 +1,11 @@
-// The panels beside the chart: anomalies, streams, baseline.
+// The panels beside the chart: anomalies and baseline; and what the page says of the chart.
 
 import { age, byId, clock, count, empty, make, nothing, offBy } from "./dom.js";
 import { gate, how, origin } from "./promotions.js";
 import { serverNow } from "./server_time.js";
 
-/** @import { AnomalyInfo, Baseline, FeedInfo, Point, PromotionInfo, Rule, Series, Span, StreamHealth, StreamInfo } from "../page.d.ts" */
+/** @import { AnomalyInfo, Baseline, FeedInfo, Point, PromotionInfo, Rule, Series, Span } from "../page.d.ts" */
+/** @import { KeptRows } from "./kept_rows.js" */
 /** @typedef {ReturnType<typeof clock>} Zone */
 /** @typedef {((promotion: PromotionInfo) => void) | null} RollBack of an operator; null for others */
 
@@ -100,15 +101,20 @@ function lack(message, href, text) {
 
 /**
  * Rows of anomalies, newest first; choosing one calls `choose` with it.
+ * @param {KeptRows} rows
  * @param {AnomalyInfo[]} list
  * @param {FeedInfo} feed
  * @param {string | null} selected
  * @param {(anomaly: AnomalyInfo) => void} choose
  */
-export function anomalies(list, feed, selected, choose) {
+export function anomalies(rows, list, feed, selected, choose) {
   const zone = clock(feed.timezone);
   byId("zone").textContent = feed.timezone === "UTC" ? "Time (UTC)" : `Time (${feed.timezone})`;
-  byId("anomalies").replaceChildren(...list.map((each) => anomalyRow(each, zone, feed.timezone, selected, choose)));
+  const shown = rows.show(list.map((each) => ({ key: `${each.at} ${each.service}`, from: [each, feed.timezone], content: () => anomalyCells(each, zone, feed.timezone) })));
+  list.forEach((each, place) => {
+    shown[place].classList.toggle("selected", each.service === selected);
+    shown[place].onclick = () => choose(each);
+  });
   empty(byId("anomalies-empty"), list.length ? null : `Nothing broke the rule lately. ${ruleInWords(feed.rule)}.`);
 }
 
@@ -116,71 +122,17 @@ export function anomalies(list, feed, selected, choose) {
  * @param {AnomalyInfo} each
  * @param {Zone} zone
  * @param {string} timezone
- * @param {string | null} selected
- * @param {(anomaly: AnomalyInfo) => void} choose
  */
-function anomalyRow(each, zone, timezone, selected, choose) {
+function anomalyCells(each, zone, timezone) {
   const when = make("td", { class: "when" }, make("time", { datetime: each.at, text: zone.full(each.at) }));
   if (timezone !== "UTC") when.append(make("span", { class: "quiet utc", text: `${utc.time(each.at)} UTC` }));
-  const button = make("button", { type: "button", class: "link", text: each.service, title: "Show this service then" });
-  const row = make(
-    "tr",
-    { class: each.service === selected ? "selected" : null },
+  return [
     when,
-    make("td", { class: "name" }, button),
+    make("td", { class: "name" }, make("button", { type: "button", class: "link", text: each.service, title: "Show this service then" })),
     make("td", { class: "number got", text: count(each.value) }),
     make("td", { class: "number wanted", text: count(each.expected) }),
     make("td", { class: `number off ${each.value > each.expected ? "over" : "under"}`, text: offBy(each.pct), title: `${count(each.pct)} % of expected` }),
-  );
-  row.addEventListener("click", () => choose(each));
-  return row;
-}
-
-/**
- * Streams of the feed; ages go on counting between two answers.
- * @param {StreamInfo[]} list
- * @param {number} elapsed
- * @param {FeedInfo} feed
- */
-export function streams(list, elapsed, feed) {
-  const rows = list.map((each) => streamRow(each, elapsed));
-  byId("streams").replaceChildren(...(rows.length ? rows : [make("li", {}, nothing("No stream of this feed has run yet. In Airflow, switch on the DAG", `supervise_streams.${feed.name}`))]));
-}
-
-/**
- * @param {StreamInfo} each
- * @param {number} elapsed
- */
-function streamRow(each, elapsed) {
-  const beat = each.heartbeat_age_seconds === null ? "no heartbeat yet" : `heartbeat ${age(each.heartbeat_age_seconds + elapsed)} ago`;
-  const version = each.baseline_version === null ? null : each.baseline_version < 0 ? "no baseline" : `baseline v${each.baseline_version}`;
-  const row = make(
-    "li",
-    {},
-    make("div", { class: "line" }, make("strong", { text: `${each.feed}.${each.stream}` }), make("span", { class: `pill ${each.state}`, text: each.state })),
-    make("p", { class: "quiet", text: [beat, version, each.pid && `pid ${each.pid}`].filter(Boolean).join(" · ") }, ...spark(each)),
-    make("p", { class: "quiet", text: flow(each.health) }),
-  );
-  for (const trouble of [each.problem, each.last_error]) if (trouble) row.append(make("p", { class: "trouble", text: trouble }));
-  return row;
-}
-
-/**
- * A link to its pages at Spark's history server, where there is one.
- * @param {StreamInfo} stream
- */
-function spark({ spark_history: page }) {
-  return page ? [" · ", make("a", { href: page, text: "Spark" })] : [];
-}
-
-/**
- * What comes in, what waits and what was bad, in a line.
- * @param {StreamHealth} health
- */
-function flow({ lag_records: waiting, lag_seconds: since, input_per_second: rate, dead_letters: dead }) {
-  if (waiting === null) return "lag not measured yet";
-  const lag = waiting ? `${waiting.toLocaleString("en")} waiting, the oldest ${age(since ?? 0)}` : "no lag";
-  return [rate !== null && `${rate.toLocaleString("en")} readings/s`, lag, dead ? `${dead.toLocaleString("en")} dead letters` : ""].filter(Boolean).join(" · ");
+  ];
 }
 
 /**

@@ -4,10 +4,12 @@ import { chosen, offer, path } from "./choice.js";
 import { deadLetters } from "./dead_letters.js";
 import { byId } from "./dom.js";
 import { gateResults } from "./gate.js";
+import { KeptRows } from "./kept_rows.js";
 import { failing, get, run } from "./loads.js";
 import { answering, offerSwitch, replaying, rollingBack } from "./operator.js";
-import * as panels from "./panels.js";
+import { baseline } from "./panels.js";
 import { serverNow } from "./server_time.js";
+import { streams } from "./streams_panel.js";
 
 /** @import { Baseline, FeedInfo, GateResultInfo, Health, StreamInfo } from "../page.d.ts" */
 /** @typedef {(address: string) => Promise<any>} Ask */
@@ -15,6 +17,7 @@ import { serverNow } from "./server_time.js";
 const [VERSIONS, GATE_RESULTS] = [3, 3]; // the page of baselines has all
 const OF_ONE_FEED = ["streams", "letters-card", "baseline", "history-title", "history", "gate"]; // ids of elements
 
+const rows = new KeptRows(byId("streams"));
 /** What was loaded of which feed; `at`: when its streams were. */
 const now = {
   feed: "",
@@ -61,11 +64,11 @@ const named = ({ name }) => name;
 
 /** @type {(ask: Ask, again: () => void) => Promise<void>} */
 async function loadStreams(ask, again) {
-  const streams = /** @type {StreamInfo[]} */ (await ask("/api/streams"));
-  now.streams = streams.filter(({ feed }) => feed === chosen.feed.name);
+  const found = /** @type {StreamInfo[]} */ (await ask("/api/streams"));
+  now.streams = found.filter(({ feed }) => feed === chosen.feed.name);
   now.at = serverNow();
   byId("streams").hidden = false;
-  panels.streams(now.streams, 0, chosen.feed);
+  streams(rows, now.streams, 0, chosen.feed);
   offerSwitch(now.streams, chosen.feed, again);
 }
 
@@ -77,10 +80,10 @@ async function loadLetters(ask, again, health) {
 
 /** @type {(ask: Ask, again: () => void) => Promise<void>} */
 async function loadBaseline(ask, again) {
-  const baseline = /** @type {Baseline} */ (await ask(path(`/baseline?limit=${VERSIONS}`)));
-  now.baseline = baseline;
+  const found = /** @type {Baseline} */ (await ask(path(`/baseline?limit=${VERSIONS}`)));
+  now.baseline = found;
   byId("baseline").hidden = false;
-  panels.baseline(baseline, chosen.feed, rollingBack(chosen.feed, again));
+  baseline(found, chosen.feed, rollingBack(chosen.feed, again));
   if (!byId("gate").hidden) drawGate(again);
 }
 
@@ -104,5 +107,5 @@ export function showPanels() {
     if (element.textContent !== text) element.textContent = text;
     if (text) /** @type {HTMLElement} */ (element.parentElement).hidden = false;
   }
-  if (!Number.isNaN(now.at)) panels.streams(now.streams, (serverNow() - now.at) / 1000, chosen.feed);
+  if (!Number.isNaN(now.at)) streams(rows, now.streams, (serverNow() - now.at) / 1000, chosen.feed);
 }
