@@ -123,8 +123,8 @@ def columns(page: Page) -> list[list]:
 
 def values(page: Page, number: int) -> dict[float, float]:
     """Of a column, by the seconds since noon."""
-    seconds, column = columns(page)[0], columns(page)[number]
-    return {at - NOON.timestamp(): each for at, each in zip(seconds, column, strict=True) if each is not None}
+    seconds, *others = columns(page)
+    return {at - NOON.timestamp(): each for at, each in zip(seconds, others[number - 1], strict=True) if each is not None}
 
 
 def drawn(page: Page, lines: int) -> None:
