@@ -63,9 +63,9 @@ def test_the_link_of_a_stream_keeps_the_focus_while_its_ages_count_on(page, offl
     with served(dataclasses.replace(offline, spark_history="http://127.0.0.1:18007")) as (url, _):
         page.goto(f"{url}/?feed={feed.name}")
         page.get_by_role("link", name="Spark").focus()
-        before = page.locator("#streams .beat").inner_text()
+        before = page.locator("#streams .quiet").nth(0).inner_text()
         assert "heartbeat" in before
-        expect(page.locator("#streams .beat")).not_to_have_text(before)
+        expect(page.locator("#streams .quiet").nth(0)).not_to_have_text(before)
         assert page.evaluate(FOCUSED) == "Spark"
 
 
