@@ -21,7 +21,12 @@ Role = Literal["viewer", "operator"]  # each may do what those before it may
 ROLES: tuple[Role, ...] = get_args(Role)
 TOKEN_BYTES = 32
 PREFIX = "sundial_"  # of every token, so that scanners of source code find one that was leaked
-UserName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$")]
+LOCAL_NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}"
+PROVIDER_PREFIX = "oidc/"  # no local name has a slash, so no name of the identity provider can be equal to one
+PROVIDER_NAME = rf"{PROVIDER_PREFIX}[A-Za-z0-9._@+|-]{{1,100}}"
+ANY_NAME = rf"^({LOCAL_NAME}|{PROVIDER_NAME})$"  # of a user, however they log in
+UserName = Annotated[str, Field(pattern=rf"^{LOCAL_NAME}$")]
+ProviderName = Annotated[str, Field(pattern=rf"^{PROVIDER_NAME}$")]
 
 
 class UsersError(ValueError):

@@ -7,6 +7,7 @@ from airflow.sdk import DAG, Param
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from contracts.feeds import Feed
+from contracts.users import ANY_NAME
 from dags.alerts import Alert
 from dags.approval import REASON, CandidateApproval, approved_by, approved_candidate, reason
 from dags.lake_notes import day_after_history, promoted, refusal
@@ -21,7 +22,7 @@ BY = "--by={{ params.get('user') ~ ', by ' if params.get('user') }}{{ dag_run.tr
 USER = Param(
     None,
     type=["string", "null"],
-    pattern="^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$",
+    pattern=ANY_NAME,
     title="User",
     description="For programs that trigger the run: on whose behalf. Kept beside the name of the Airflow user.",
 )

@@ -26,8 +26,13 @@ from contracts.feeds import load_feeds
 from dags.feed_dags import BY, MINUTE, RUN_ID, USER, asset, feed_dag
 from dags.spark_job import DEFAULT_POOL, spark_job
 
-VERSION = Param(type="integer", minimum=0, title="Version", description="Version of the baseline to put in force again.")
-REASON = Param(type="string", minLength=3, maxLength=500, title="Reason", description="Why. Stored in the baseline's history.")
+PARAMS = {
+    "version": Param(type="integer", minimum=0, title="Version", description="Version of the baseline to put in force again."),
+    "reason": Param(
+        type="string", minLength=1, maxLength=500, title="Reason", description="Why. Stored in the baseline's history."
+    ),
+    "user": USER,
+}
 
 for feed in load_feeds().values():
     with feed_dag(
@@ -37,7 +42,7 @@ for feed in load_feeds().values():
         ["batch", "repair"],
         schedule=None,
         dagrun_timeout=dt.timedelta(hours=1),
-        params={"version": VERSION, "reason": REASON, "user": USER},
+        params=PARAMS,
     ):
         spark_job(
             "rollback_baseline",

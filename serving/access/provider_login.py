@@ -2,16 +2,14 @@
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from contracts.users import Identity, Role
+from contracts.users import PROVIDER_PREFIX, Identity, ProviderName, Role
 from serving.access.provider_settings import ProviderSettings
 
-PREFIX = "oidc/"  # no name in the file of users has a slash, so no name of the provider can be equal to one of them
 SESSION = "provider"  # key of the login in the session
-ProviderName = Annotated[str, Field(pattern=r"^oidc/[A-Za-z0-9._@+|-]{1,100}$")]
 
 
 class NoNameError(ValueError):
@@ -48,7 +46,7 @@ class ProviderLogins:
         if settings.name_claim == "email" and claims.get("email_verified") is not True:
             raise NoNameError("The provider has not verified the address in the claim email.")
         try:
-            return ProviderUser(name=f"{PREFIX}{name if isinstance(name, str) else ''}", role=role)
+            return ProviderUser(name=f"{PROVIDER_PREFIX}{name if isinstance(name, str) else ''}", role=role)
         except ValidationError as error:
             wanted = "1 to 100 ASCII letters, digits and . _ @ + | -"
             raise NoNameError(f"The claim {settings.name_claim} has no name that Sundial takes: {wanted}.") from error

@@ -100,6 +100,10 @@ def test_params_are_described_and_typed(bag):
         ("judge_incident.service-use", "to", ["2026-11-21T12:00:00.000+01:00", None], ["noon", 7]),
         ("judge_incident.service-use", "statement", [1, None], [0, "1"]),
         ("judge_incident.service-use", "reason", ["a drill"], ["", None, "x" * 501]),
+        *(
+            (dag_id, "user", ["olga@example.org", "oidc/o+l|g@a", "oidc/" + "x" * 100, None], ["", "a/b", "oidc/", "a b", 7])
+            for dag_id in ("judge_incident.service-use", "rollback_baseline.service-use", "replay_dead_letters")
+        ),
         ("replay_dead_letters", "topic", ["service-use", "rides"], ["rides.dead-letter", "", None]),
         ("replay_dead_letters", "send", [True, False], ["yes", None]),
         ("replay_dead_letters", "since", ["2024-05-01", None], ["yesterday"]),

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 
 from contracts.users import Users
 from serving.app import create_app
+from tests.support.dag_params import mistakes
 
 RUN = "manual__2026-11-25T12:00:00+00:00"
 
@@ -34,6 +35,8 @@ class Airflow:
         if request.headers["authorization"] != "Bearer token 2":
             return httpx.Response(401)
         self.came.append((request.method, path, body))
+        if request.method == "POST" and (wrong := mistakes(path.split("/")[4], body["conf"])):
+            return httpx.Response(400, json={"detail": "; ".join(wrong)})
         found = {"dag_run_id": RUN, "state": self.state, "dag_runs": self.active, "hitl_details": self.questions}
         return httpx.Response(self.status, json=found)
 

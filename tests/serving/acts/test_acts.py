@@ -5,6 +5,8 @@ import json
 import pytest
 from fastapi.testclient import TestClient
 
+from serving.access.authentication import operator as who_asks
+from serving.access.provider_login import ProviderUser
 from tests.serving.acts.conftest import RUN
 from tests.serving.conftest import problem
 
@@ -43,6 +45,21 @@ def test_a_statement_is_a_run_of_its_dag(operator, airflow, feed, tmp_path, said
     assert (line["user"], line["act"], line["conf"]) == ("olga", dag, conf)
     airflow.state = "success"
     assert operator.get(answer.headers["location"]).json()["state"] == "success"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("statements", FALSE),
+        ("baseline/rollback", {"version": 7, "reason": "r"}),
+        ("dead-letters/replay", {}),
+    ],
+)
+@pytest.mark.parametrize("name", ["oidc/olga", "oidc/auth0|o+l@ga.example", "oidc/" + "x" * 100])
+def test_airflow_takes_the_name_of_a_person_of_the_identity_provider(operator, airflow, feed, path, body, name):
+    operator.app.dependency_overrides[who_asks] = lambda: ProviderUser(name=name, role="operator")
+    assert operator.post(f"/api/feeds/{feed.name}/{path}", json=body).status_code == 202
+    assert airflow.came[0][2]["conf"]["user"] == name
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Iterator
 
 import uvicorn
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, HTTPException, Request
 
 from tests.serving import world
+from tests.support.dag_params import mistakes
 from tests.support.waiting import until
 
 AT = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
@@ -29,7 +30,10 @@ class Airflow:
         self.app.get("/api/v2/dags/{dag}/dagRuns/{run}")(self.look)
 
     async def begin(self, request: Request, dag: str) -> dict:
-        self.came.append((dag, (await request.json())["conf"]))
+        conf = (await request.json())["conf"]
+        if wrong := mistakes(dag, conf):
+            raise HTTPException(400, "; ".join(wrong))
+        self.came.append((dag, conf))
         self.looks = 0
         return {"dag_run_id": f"manual__{len(self.came)}", "state": "queued"}
 
