@@ -31,6 +31,7 @@ DEAD = Topic(dead_letter_topic(ALERTS.name), 1, None, compacted=True)  # message
 TRANSACTION = "sundial-alerts"  # transactional id of the process that writes them: one at a time
 ASKED = "asked"  # header of a row that a person wrote for the process: `sundial alerts retry`
 VARIABLES = "SUNDIAL_ALERT_"  # begins the name of each environment variable that holds a secret of a route
+WEBHOOK = f"{VARIABLES}WEBHOOK"  # the variable with the address of Airflow's own alerts
 
 Severity = Literal["warning", "error", "critical"]
 SEVERITIES: tuple[str, ...] = get_args(Severity)  # the least first

@@ -12,7 +12,8 @@ import httpx
 from airflow.sdk import BaseNotifier
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_exponential
 
-WEBHOOK = "SUNDIAL_ALERT_WEBHOOK"
+from contracts.alerts import WEBHOOK
+
 log = logging.getLogger(__name__)
 
 

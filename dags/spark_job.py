@@ -15,9 +15,9 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import BaseOperatorLink
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from contracts.alerts import VARIABLES
 from contracts.feeds import load_feed
 from dags import lineage
-from dags.alerts import WEBHOOK
 from dags.links import Dashboard, SparkHistory, show
 from supervision.files import StreamFolder
 from supervision.spark_history import application_in
@@ -40,8 +40,8 @@ PLATFORM = (
     *("SUNDIAL_KAFKA_USER", "SUNDIAL_KAFKA_CA", "SUNDIAL_SPARK_EVENTS"),
     *("SUNDIAL_UNATTENDED_SECONDS", "SUNDIAL_CHECKPOINT_SECONDS"),
 )
-# The beginnings of names that no driver gets: they hold Airflow's secrets.
-KEPT_BACK = ("AIRFLOW_", "_AIRFLOW_", WEBHOOK, lineage.BEGIN)
+# The beginnings of names that no driver gets: they hold secrets of Airflow and of alerts.
+KEPT_BACK = ("AIRFLOW_", "_AIRFLOW_", VARIABLES, lineage.BEGIN)
 
 
 def _application(job: str) -> str:

@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
-from contracts.alerts import VARIABLES
 from stack import private
 from stack.errors import Busy, StackError
 from stack.install import class_archive
@@ -32,7 +31,7 @@ PORTS = ("serving", "airflow", "kafka", "controller", "registry")  # in order: b
 MOST_BROKERS = 9
 COPIES = 3  # of each record, where there are as many brokers
 SPARK_MASTER = "SUNDIAL_SPARK_MASTER"  # where jobs run instead, e.g. spark://head:7077
-# What the person who starts a stack may say: these variables, and the secrets of alerts.
+# What the person who starts a stack may say to every part.
 INHERITED = ("SUNDIAL_CHECKPOINT_SECONDS", "SUNDIAL_STREAM_JAVA_OPTIONS", SPARK_MASTER)
 PATIENCE = 10.0  # seconds that a command waits for the lock: the watcher holds it for moments, another command for minutes
 MARK = "SUNDIAL_STACK"  # in the environment of each process that a stack starts, and of nothing else
@@ -108,9 +107,9 @@ class Instance:
     def make(self, base: int | None = None, brokers: int | None = None) -> "Instance":
         """Create the folder, its ports (`base` 0: any free ones) and its secrets; what exists is kept. One broker by default.
 
-        Raises StackError for a folder that holds other files: a stack's folder is private to it, and `clean` deletes it.
+        Raises StackError for a folder that holds files already: a stack's folder is private to it, and `clean` deletes it.
         """
-        if not self.exists() and (others := self.others()):
+        if not self.exists() and (others := self._held()):
             what = f"{self.path} is no stack's folder: it holds {', '.join(others[:3])}{', …' if len(others) > 3 else ''}"
             raise StackError(what, remedy="name an empty folder, or one that is not there, with --home")
         for folder in (self.path, self.logs, self.runs, self.streams, self.lake):
@@ -124,6 +123,11 @@ class Instance:
             self._choose_ports(DEFAULT_BASE if base is None else base, port_names(has or brokers or 1))
         private.kept(self.path / "secrets.json")
         return self
+
+    def _held(self) -> list[str]:
+        """Names in the folder, sorted, without the lock and empty folders, which also a command leaves that was interrupted."""
+        there = (each for each in self.path.iterdir() if each.name != "lock") if self.path.is_dir() else ()
+        return sorted(each.name for each in there if each.is_symlink() or not each.is_dir() or any(each.iterdir()))
 
     def others(self) -> list[str]:
         """Names in the folder that no stack gives, sorted."""
@@ -210,12 +214,11 @@ class Instance:
             "SUNDIAL_HOME": str(self.path),
         }
 
-    def process_environment(self) -> dict[str, str]:
-        """The whole environment of a process of this stack: the caller's, without what belongs to another stack or Airflow."""
+    def process_environment(self, *secrets: str) -> dict[str, str]:
+        """The whole environment of a process of this stack: the caller's, without what belongs to another stack or Airflow.
+        secrets: beginnings of names; only a part that needs such a variable gets it."""
         foreign = ("SUNDIAL_", "AIRFLOW_", "_AIRFLOW_")
-        inherited = {
-            k: v for k, v in os.environ.items() if not k.startswith(foreign) or k in INHERITED or k.startswith(VARIABLES)
-        }
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(foreign) or k in INHERITED or k.startswith(secrets)}
         first = str(Path(sys.prefix) / "bin")
         path = os.pathsep.join([first, *(each for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if each != first)])
         # SPT_NOENV: a process that changes its title (Airflow's do) would otherwise write over its environment, and the mark.

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 
+from contracts.alerts import WEBHOOK
 from stack import private
 from stack.errors import StackError, tail
 from stack.install import java
@@ -78,7 +79,7 @@ def environment(instance: Instance) -> dict[str, str]:
 
 def process_environment(instance: Instance) -> dict[str, str]:
     java_home = str(java.check())
-    return {**instance.process_environment(), **environment(instance), "JAVA_HOME": java_home}
+    return {**instance.process_environment(WEBHOOK), **environment(instance), "JAVA_HOME": java_home}
 
 
 def part(instance: Instance, name: str, variables: dict[str, str]) -> process.Part:

@@ -5,6 +5,7 @@ import time
 
 import httpx
 
+from contracts.alerts import VARIABLES
 from stack.instance import HOST, ROOT, Instance, free_ports
 from stack.parts import process
 
@@ -19,7 +20,7 @@ def part(instance: Instance) -> process.Part:
     return process.Part(
         name=NAME,
         command=[sys.executable, "-m", "serving.alerts", "--host", HOST, "--port", str(port)],
-        environment=instance.process_environment(),
+        environment=instance.process_environment(VARIABLES),
         healthy=lambda: healthy(instance),
         port=port,
         folder=ROOT,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
+from contracts.alerts import VARIABLES
 from stack.errors import Busy, tail
 from stack.instance import ROOT, Instance, default_path
 from stack.parts import airflow, alerts, kafka, live, process, registry, serving
@@ -69,7 +70,7 @@ def part(instance: Instance) -> process.Part:
     return process.Part(
         name=NAME,
         command=[sys.executable, "-m", "stack.parts.watcher"],
-        environment=instance.process_environment(),
+        environment=instance.process_environment(VARIABLES),  # for the parts that it starts
         healthy=lambda: healthy(instance),
         prepare=lambda: (instance.path / STATE).unlink(missing_ok=True),
         folder=ROOT,

@@ -101,7 +101,7 @@ def test_a_master_on_this_machine_has_the_cores_that_the_stream_needs(monkeypatc
 
 def test_a_job_gets_no_secret_of_airflows(spark_submit, tmp_path, monkeypatch):
     secrets = {"AIRFLOW__API_AUTH__JWT_SECRET": "hush", "_AIRFLOW_X": "hush", "SUNDIAL_ALERT_WEBHOOK": "https://hush"}
-    secrets |= {"OPENLINEAGE_API_KEY": "hush", "OPENLINEAGE__TRANSPORT__AUTH": "hush"}
+    secrets |= {"SUNDIAL_ALERT_SHOP_KEY": "hush", "OPENLINEAGE_API_KEY": "hush", "OPENLINEAGE__TRANSPORT__AUTH": "hush"}
     for name, value in secrets.items():
         monkeypatch.setenv(name, value)
     for fails, ends in ((0, contextlib.nullcontext()), (1, pytest.raises(AirflowException))):
@@ -117,10 +117,11 @@ def test_a_job_gets_no_secret_of_airflows(spark_submit, tmp_path, monkeypatch):
 
 def test_airflows_own_settings_stay_out_of_what_outlives_it(monkeypatch):
     monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "hush")
+    monkeypatch.setenv("SUNDIAL_ALERT_SHOP_KEY", "hush")
     monkeypatch.setenv("OPENLINEAGE_API_KEY", "hush")
     monkeypatch.setenv("SUNDIAL_STREAMS", "/streams")
     env = stream_environment()
-    assert not [name for name in env if "AIRFLOW" in name or "OPENLINEAGE" in name]
+    assert not [name for name in env if "AIRFLOW" in name or "OPENLINEAGE" in name or "ALERT" in name]
     assert (env["SUNDIAL_STREAMS"], env["PYTHONPATH"]) == ("/streams", str(REPO))
 
 

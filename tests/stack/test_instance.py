@@ -1,6 +1,7 @@
 """A stack's folder: ports that stay, secrets that only the owner reads, an environment without leftovers."""
 
 import contextlib
+import datetime as dt
 import os
 import stat
 import threading
@@ -11,7 +12,7 @@ import pytest
 from stack.errors import StackError
 from stack.install import class_archive
 from stack.instance import DEFAULT_BASE, MARK, PORTS, UNASSIGNED, Instance
-from stack.parts import airflow
+from stack.parts import airflow, connect, live, watcher
 
 
 def test_ports_follow_from_the_base(tmp_path):
@@ -31,10 +32,19 @@ def test_ports_follow_from_the_base(tmp_path):
     }
 
 
-def test_the_caller_may_say_where_alerts_go_and_it_is_not_printed(tmp_path, monkeypatch):
-    monkeypatch.setenv("SUNDIAL_ALERT_WEBHOOK", "http://127.0.0.1/s3cret")
+def test_each_part_gets_only_the_secrets_of_alerts_that_it_needs_and_none_is_printed(tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("SUNDIAL_ALERT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("SUNDIAL_ALERT_WEBHOOK", "https://s3cret.test/airflow")
+    monkeypatch.setenv("SUNDIAL_ALERT_SHOP_KEY", "s3cret")
+    monkeypatch.setattr(live, "newest", lambda *_: dt.datetime.now(dt.UTC))
     instance = Instance(tmp_path).make(base=0)
-    assert instance.process_environment()["SUNDIAL_ALERT_WEBHOOK"] == "http://127.0.0.1/s3cret"
+    parts = [each.part() for each in watcher.watched(instance).values()]
+    parts += [watcher.part(instance), connect._part(instance, [], 1)]
+    found = {part.name: {name for name in part.environment if name.startswith("SUNDIAL_ALERT_")} for part in parts}
+    both, webhook = {"SUNDIAL_ALERT_WEBHOOK", "SUNDIAL_ALERT_SHOP_KEY"}, {"SUNDIAL_ALERT_WEBHOOK"}
+    needs = {"alerts": both, "watcher": both} | dict.fromkeys(airflow.COMPONENTS, webhook)
+    assert found == {part.name: needs.get(part.name, set()) for part in parts}
     assert "s3cret" not in str(instance.environment())
 
 
@@ -86,6 +96,23 @@ def test_without_a_wish_the_default_base_is_used_and_a_wish_replaces_it(tmp_path
     assert Instance(tmp_path).make().ports["serving"] == DEFAULT_BASE
     assert Instance(tmp_path).make(base=21_000).ports["serving"] == 21_000
     assert Instance(tmp_path).make().ports["serving"] == 21_000
+
+
+@pytest.mark.parametrize("name", ["logs/app.log", "lake/table", "kafka/x", "airflow/dags/mine.py", "users.json"])
+def test_a_folder_whose_names_are_those_of_a_stack_is_not_taken_for_one(tmp_path, name):
+    mine = tmp_path / name
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    mine.write_text("mine")
+    with pytest.raises(StackError, match=f"is no stack's folder: it holds {name.partition('/')[0]}"):
+        Instance(tmp_path).make(base=0)
+    assert (Instance(tmp_path).exists(), mine.read_text()) == (False, "mine")
+
+
+def test_a_lock_and_empty_folders_do_not_make_a_folder_another_ones(tmp_path):
+    (tmp_path / "streams").mkdir()
+    instance = Instance(tmp_path)
+    with instance.locked():
+        assert instance.make(base=0).exists()
 
 
 @pytest.mark.parametrize("base", [80, 65_534, -1])
