@@ -1,6 +1,7 @@
 """The operator behind a supervised stream."""
 
 import os
+import time
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -53,9 +54,11 @@ class StreamOperator(Traced, BaseOperator):
 
     def execute(self, context):
         stream = self._folder()
+        looked_at = stream.look_mark()
+        paused = looked_at and time.time() - looked_at / 1e9 > self.limits.pause
+        if context["ti"].try_number > 1 or paused:
+            stream.clear_given_up()  # clearing its task, or unpausing its DAG later, means: try it now, with the whole budget
         stream.write_supervisor(str(context["ti"].id))
-        if context["ti"].try_number > 1:
-            stream.clear_given_up()  # clearing the task of a stream that was given up means: try it now, with the whole budget
         trigger = StreamTrigger(
             folder=str(stream.path),
             command=stream_command(self.stream, self.of, self.conn_id),

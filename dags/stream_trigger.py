@@ -177,6 +177,7 @@ class StreamTrigger(BaseTrigger):
             if await self._stays_deferred():
                 return
             self.stream.write_supervisor("")  # nobody's, until another attempt is in charge
+        self.stream.clear_given_up()  # the next attempt, which may wait already, tries at once what a person starts again
         if process.request_stop(self.stream):
             self.log.info("asked %s to stop", self.stream.name)
 

@@ -4,6 +4,7 @@ What is decided when, and how processes are launched and killed, is tested in te
 """
 
 import asyncio
+import os
 import re
 import signal
 import time
@@ -15,7 +16,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from dags.stream_operator import StreamOperator
 from supervision import policy, process
-from tests.dags.triggerer import Triggerer, trigger
+from tests.dags.triggerer import ATTEMPT, Triggerer, trigger
 from tests.support.drivers import alive, behave, jvm, kill, started, starts
 from tests.support.waiting import until
 
@@ -176,10 +177,32 @@ def test_clearing_the_task_of_a_stream_that_was_given_up_tries_it_at_once_and_wi
     assert not triggerer.stream.is_told()
 
 
+@pytest.mark.parametrize(("seconds", "at_once"), [(10, False), (400, True)])
+def test_a_stream_that_was_given_up_waits_no_longer_than_the_pause_since_its_last_supervision(streams, seconds, at_once):
+    """As when its DAG is paused, and unpaused much later."""
+    stream = given_up(streams).stream
+    then = time.time() - seconds
+    os.utime(stream.supervisor_file, (then, then))
+    behave(streams, "")
+    trigger(SimpleNamespace(id="attempt-2", try_number=1))
+    assert stream.is_given_up() is not at_once
+
+
+def test_a_stream_that_is_switched_off_and_on_while_it_waits_is_tried_at_once(streams):
+    given_up(streams)
+    behave(streams, "")
+    with Triggerer(trigger()) as first:
+        until("it waits for five minutes", lambda: first.trigger.history.retry_at)
+    first.trigger.task_instance, first.trigger._task_state = ATTEMPT, lambda: "success"
+    asyncio.run(first.trigger.on_kill())
+    with Triggerer(trigger(SimpleNamespace(id="attempt-2", try_number=1))):
+        until("its driver starts", lambda: starts(streams))
+
+
 def test_a_driver_that_runs_well_ends_the_giving_up(streams):
     given_up(streams)
     behave(streams, "")
-    with Triggerer(trigger(pause=0, well_after=1.0)) as triggerer:
+    with Triggerer(trigger(pause=3, well_after=1.0)) as triggerer:
         until("a heartbeat", triggerer.stream.heartbeat_mark)
         until("the stream is no longer given up", lambda: not triggerer.stream.is_given_up())
     assert triggerer.trigger.history.state == "running"

@@ -71,10 +71,12 @@ def test_a_persons_act_stops_the_stream_cleanly_and_a_moved_trigger_does_not(
     monkeypatch.setattr(stream_trigger, "LOOK_EVERY", 0.1)
     triggerer.trigger.task_instance = ATTEMPT
     stream.write_supervisor(attempt_in_charge)
+    stream.mark_given_up()
     requests = []
     monkeypatch.setattr(process, "request_stop", lambda of, ask=process.request_stop: requests.append(of) or ask(of))
     asyncio.run(triggerer.trigger.on_kill())
     assert requests == [stream] * stops
+    assert stream.is_given_up() is not stops, "what a person starts again is tried at once"
     assert stream.read_supervisor() == ("" if stops and attempt_in_charge == "attempt-1" else attempt_in_charge)
     if stops:
         until("the driver is gone", lambda: process.is_gone(stream))
