@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import fastavro
 import pytest
@@ -137,6 +138,24 @@ def test_a_registry_that_gives_no_schema_is_unavailable_and_the_record_is_decode
         found.decode(value, "scored")
     assert str(failure.value).startswith(reason)
     registry.answer = None
+    assert found.decode(value, "scored") == ROW
+
+
+@pytest.mark.parametrize(("code", "ends"), [(400, True), (403, True), (422, True), (401, False), (429, False), (500, False)])
+def test_an_id_that_the_registry_refuses_blocks_its_record_for_a_while_only(registry, monkeypatch, code, ends):
+    clock = SimpleNamespace(at=1000.0, monotonic=lambda: clock.at)
+    monkeypatch.setattr(decoder, "time", clock)
+    found, value = Decoder(registry.url), encoded(ROW, avro.latest("scored"), 9)
+    registry.answer = code, b"{}"
+    for clock.at in (1000.0, 1030.0, 1059.0):
+        with pytest.raises(RegistryUnavailable, match=f"HTTP {code} for schema id 9"):
+            found.decode(value, "scored")
+    clock.at = 1061.0
+    for _ in range(2):
+        with pytest.raises(Undecodable if ends else RegistryUnavailable, match=f"HTTP {code}"):
+            found.decode(value, "scored")
+    assert len(registry.asked_for) == (4 if ends else 5)
+    registry.answer, registry.schemas[9], clock.at = None, avro.latest("scored"), 1100.0
     assert found.decode(value, "scored") == ROW
 
 
