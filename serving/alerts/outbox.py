@@ -32,6 +32,12 @@ class Waiting:
     reason: str = ""  # why the last attempt failed
 
     @property
+    def name(self) -> str:
+        """For people."""
+        message = self.message
+        return f"{message.event} {message.incident['Id']} of {message.feed} to {message.route}.{message.to}"
+
+    @property
     def lane(self) -> tuple[str, str, str]:
         return self.message.route, self.message.to, self.message.incident_key
 

@@ -181,8 +181,7 @@ class Process:
                 self._note(waiting, outcome)
 
     def _note(self, waiting: Waiting, outcome: Outcome) -> None:
-        message = waiting.message
-        what = f"{message.event} {message.incident['Id']} of {message.feed} to {message.route}.{message.to}"
+        message, what = waiting.message, waiting.name
         self.metrics.attempted(message.route, outcome.what)
         on = None if outcome.what == "taken" else after(waiting, outcome, _now(), self._limits)
         if on is not None:
@@ -195,8 +194,11 @@ class Process:
             log.error("%s: given up: %s; sundial alerts retry", what, outcome.reason)
             self.metrics.given_up(message.route)
             self._dead.append((message.id, waiting.as_json(), outcome.reason))
-        del self._rows.messages[message.id]
-        self._rows_ahead[ledger.message_row(message.id)] = None
+        self._drop(waiting)
+
+    def _drop(self, waiting: Waiting) -> None:
+        del self._rows.messages[waiting.message.id]
+        self._rows_ahead[ledger.message_row(waiting.message.id)] = None
 
     def _commit(self) -> None:
         if self._rows_ahead or self._dead:
@@ -206,8 +208,20 @@ class Process:
     def _deliver(self) -> None:
         """Only what is kept already: what is decided again after a kill is then the same."""
         for waiting in to_try(self._rows.messages.values(), self._tried, _now()):
+            if self._is_over(waiting):
+                log.info("%s: not sent: the incident is over, and the receiver has its closing", waiting.name)
+                self._drop(waiting)
+                continue
             self._tried.add(waiting.message.id)
             self._pool.submit(self._try, waiting.message)
+
+    def _is_over(self, waiting: Waiting) -> bool:
+        """Whether nothing would close what the message opens. A person may ask for one of long ago to be tried again."""
+        message = waiting.message
+        known = self._rows.incidents.get((message.feed, message.incident["Id"]))
+        if message.event == "closed" or (known and known.closed is None):
+            return False
+        return not any(each.lane == waiting.lane and each.message.event == "closed" for each in self._rows.messages.values())
 
     def _try(self, message: messages.Message) -> None:
         route = self._declared.routes.get(message.route)

@@ -69,19 +69,21 @@ def retry(
         list[str] | None, typer.Argument(metavar="[ID]...", help="Those to try again; all if none is named.")
     ] = None,
 ) -> None:
-    """Have messages tried again that were given up. A receiver that knows a message's id may ignore what it has."""
+    """Have messages tried again that were given up. A receiver that knows a message's id may ignore what it has. Of an incident
+    that is over, only what its closing follows is sent."""
     with failures_reported():
         dead = {row["key"]: json.loads(row["value"]) for row in _rows(context.obj, DEAD)}
         if unknown := [id_ for id_ in messages or () if id_ not in dead]:
             raise StackError(f"no such message was given up: {', '.join(unknown)}", remedy="sundial alerts list shows their ids")
         wanted = messages or list(dead)
         if wanted:
-            _ask(context.obj, {id_: dead[id_] for id_ in wanted})
+            closings_first = sorted(wanted, key=lambda id_: dead[id_]["message"]["event"] != "closed")
+            _ask(context.obj, {id_: dead[id_] for id_ in closings_first})
         console.print(f"{len(wanted)} messages wait again." if wanted else "No message was given up.")
 
 
 def _ask(instance: Instance, letters: dict[str, dict[str, Any]]) -> None:
-    """Rows by which the process takes the messages up, and their dead letters deleted: all or none."""
+    """Rows by which the process takes the messages up, in that order, and their dead letters deleted: all or none."""
     kafka, credentials = kafka_of(instance)
     own = {"transactional.id": f"{TRANSACTION}-retry-{secrets.token_hex(8)}", "log_level": 0}
     producer = Producer(credentials.client_options(kafka) | own)

@@ -74,12 +74,36 @@ def test_what_is_refused_becomes_a_dead_letter_and_can_be_tried_again(broker, to
     assert dict(letter.headers()) == {"reason": "HTTP 404 Cannot POST …".encode()}
     assert json.loads(letter.value())["attempts"] == 1
     assert (receiver.came, waiting(broker)) == ([], [])
-    again = json.loads(letter.value()) | {"attempts": 0, "first": None, "due": 0, "reason": ""}
-    producer = Producer({"bootstrap.servers": broker.kafka})
-    producer.produce(ALERTS.name, json.dumps(again).encode(), f"message/{letter.key().decode()}".encode(), headers=[(ASKED, b"")])
-    producer.flush(20)
+    asked_again(broker, letter)
     until("it is reported", lambda: receiver.notified() == [("a", "opened")], detail=lambda: member.log.read_text())
     until("it waits no more", lambda: not waiting(broker))
+
+
+def asked_again(broker, *letters) -> None:
+    """As `sundial alerts retry` does."""
+    producer = Producer({"bootstrap.servers": broker.kafka})
+    for letter in letters:
+        again = json.loads(letter.value()) | {"attempts": 0, "first": None, "due": 0, "reason": ""}
+        row = f"message/{letter.key().decode()}".encode()
+        producer.produce(ALERTS.name, json.dumps(again).encode(), row, headers=[(ASKED, b"")])
+    producer.flush(20)
+
+
+def test_an_opening_that_is_tried_again_opens_nothing_that_is_over(broker, topics, at, receiver, declare_route, start):
+    receiver.answers = [(404, {}, b"wrong key")] * 3
+    member = start(declare_route())
+    until("it has begun", lambda: caught_up(broker))
+    topics.send("incident", [derived.incident(name, at(0)) for name in "ab"])
+    until("both openings are given up", lambda: len(rows(broker, DEAD.name)) == 2, detail=lambda: member.log.read_text())
+    topics.send("incident", [derived.incident("b", at(0), "closed")])
+    until("the closing of b is given up", lambda: len(rows(broker, DEAD.name)) == 3, detail=lambda: member.log.read_text())
+    topics.send("incident", [derived.incident("a", at(0), "closed")])
+    until("the closing of a is taken", lambda: receiver.notified() == [("a", "closed")], detail=lambda: member.log.read_text())
+    letters = consume(broker.kafka, DEAD.name, committed=True)
+    asked_again(broker, *sorted(letters, key=lambda each: json.loads(each.value())["message"]["event"] != "closed"))
+    until("nothing waits", lambda: ("b", "closed") in receiver.notified() and not waiting(broker))
+    assert receiver.notified() == [("a", "closed"), ("b", "opened"), ("b", "closed")]
+    assert "of serving" in member.log.read_text().partition("not sent: the incident is over")[0].rpartition("opened a@")[2]
 
 
 def test_what_somebody_looks_after_is_not_escalated(broker, topics, feed, lake, at, receiver, declare_route, start):
