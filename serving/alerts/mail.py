@@ -4,6 +4,7 @@ import datetime as dt
 import smtplib
 import socket
 import ssl
+from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
 from email.utils import format_datetime
 from urllib.parse import unquote, urlsplit
@@ -35,26 +36,55 @@ def send(message: Message, target: Target, url: str, page: str) -> Outcome:
     or Unknown, and OSError where no server answers."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
-    [address, *_] = addresses.checked(host, port, target.network)
     try:
-        with _connected(parts.scheme, host, port, address) as server:
+        with _connected(parts.scheme, host, port, addresses.checked(host, port, target.network)) as server:
+            server.ehlo_or_helo_if_needed()
             if parts.scheme == "smtp" and (target.network != "loopback" or server.has_extn("starttls")):
-                server.starttls(context=ssl.create_default_context())
+                server.starttls(context=_context(target))
             if parts.username:
                 server.login(unquote(parts.username), unquote(parts.password or ""))
-            refused = server.send_message(letter(message, target, page))
+            refused = server.send_message(letter(message, target, page), to_addrs=target.to)
     except smtplib.SMTPRecipientsRefused as error:
-        codes = [code for code, _ in error.recipients.values()]
-        return Outcome("again" if min(codes) < 500 else "refused", f"SMTP: all recipients refused: {sorted(set(codes))}")
+        refused = error.recipients
     except smtplib.SMTPResponseException as error:
         said = error.smtp_error.decode(errors="replace") if isinstance(error.smtp_error, bytes) else error.smtp_error
         return Outcome("again" if error.smtp_code < 500 else "refused", f"SMTP {error.smtp_code} {said}")
     except smtplib.SMTPNotSupportedError as error:
         return Outcome("refused", f"SMTP: {error}")
-    return Outcome("taken", f"SMTP: taken, but refused for {', '.join(refused)}" if refused else "SMTP: taken")
+    return _outcome(target.to, {name: code for name, (code, _) in refused.items()})
 
 
-def _connected(scheme: str, host: str, port: int, address: str) -> smtplib.SMTP:
+def _outcome(to: Sequence[str], refused: Mapping[str, int]) -> Outcome:
+    """refused: the server's answers about those who have not got the letter."""
+    later = tuple(name for name, code in refused.items() if code < 500)
+    said = f"SMTP: refused for {', '.join(f'{name} ({code})' for name, code in refused.items())}"
+    if later:
+        return Outcome("again", said, left=later)
+    if len(refused) == len(to):
+        return Outcome("refused", said)
+    return Outcome("taken", said if refused else "SMTP: taken")
+
+
+def _context(target: Target) -> ssl.SSLContext:
+    """A mail server of this machine often has a certificate that nobody has signed, and nobody is in between."""
+    context = ssl.create_default_context()
+    if target.network == "loopback":
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def _connected(scheme: str, host: str, port: int, found: Sequence[str]) -> smtplib.SMTP:
+    """With the first address that takes the connection and greets."""
+    *others, last = found
+    for address in others:
+        try:
+            return _connected_to(scheme, host, port, address)
+        except (OSError, smtplib.SMTPConnectError):
+            continue
+    return _connected_to(scheme, host, port, last)
+
+
+def _connected_to(scheme: str, host: str, port: int, address: str) -> smtplib.SMTP:
     made: smtplib.SMTP
     made = _PinnedTls(timeout=PATIENCE, context=ssl.create_default_context()) if scheme == "smtps" else _Pinned(timeout=PATIENCE)
     made.address, made._host = address, host  # type: ignore[attr-defined]

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from contracts.alerts import Target
 from serving.alerts.messages import Message
 from serving.alerts.outcome import Outcome
 
@@ -22,7 +23,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A message that waits. number: its place among all. first, due: of the attempts, epoch ms."""
+    """A message that waits. number: its place among all. first, due: of the attempts, epoch ms. left: of an e-mail that some
+    have, the others; empty: nobody has it."""
 
     message: Message
     number: int
@@ -30,6 +32,7 @@ class Waiting:
     first: int | None = None
     due: int = 0
     reason: str = ""  # why the last attempt failed
+    left: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -50,7 +53,12 @@ class Waiting:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Waiting":
-        return cls(**{**values, "message": Message(**values["message"])})
+        return cls(**{**values, "message": Message(**values["message"]), "left": tuple(values.get("left", ()))})
+
+    def at(self, target: Target) -> Target:
+        """The target, without those who have the message."""
+        left = tuple(each for each in target.to if each in self.left)
+        return target.model_copy(update={"to": left}) if left else target
 
 
 def after(waiting: Waiting, outcome: Outcome, now: int, limits: Limits) -> Waiting | None:
@@ -59,7 +67,8 @@ def after(waiting: Waiting, outcome: Outcome, now: int, limits: Limits) -> Waiti
     if outcome.what == "refused" or now - first >= 1000 * limits.give_up:
         return None
     pause = max(outcome.after, min(limits.first_pause * 2**waiting.attempts, limits.longest_pause))
-    return replace(waiting, attempts=waiting.attempts + 1, first=first, due=now + round(1000 * pause), reason=outcome.reason)
+    tried = replace(waiting, attempts=waiting.attempts + 1, first=first, due=now + round(1000 * pause), reason=outcome.reason)
+    return replace(tried, left=outcome.left or waiting.left)
 
 
 def to_try(waiting: Iterable[Waiting], tried: set[str], now: int) -> list[Waiting]:

@@ -213,7 +213,7 @@ class Process:
                 self._drop(waiting)
                 continue
             self._tried.add(waiting.message.id)
-            self._pool.submit(self._try, waiting.message)
+            self._pool.submit(self._try, waiting)
 
     def _is_over(self, waiting: Waiting) -> bool:
         """Whether nothing would close what the message opens. A person may ask for one of long ago to be tried again."""
@@ -223,13 +223,14 @@ class Process:
             return False
         return not any(each.lane == waiting.lane and each.message.event == "closed" for each in self._rows.messages.values())
 
-    def _try(self, message: messages.Message) -> None:
+    def _try(self, waiting: Waiting) -> None:
+        message = waiting.message
         route = self._declared.routes.get(message.route)
         target = route.targets.get(message.to) if route else None
         if target is None:
             outcome = Outcome("refused", f"no route {message.route} with {message.to} is declared any more")
         else:
-            outcome = self._attempt(message, target, self._declared.secrets, self._page)
+            outcome = self._attempt(message, waiting.at(target), self._declared.secrets, self._page)
         self._outcomes.put((message.id, outcome))
 
 

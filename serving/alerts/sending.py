@@ -4,6 +4,7 @@ import datetime as dt
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from urllib.parse import urlsplit
 
@@ -36,7 +37,7 @@ def attempt(message: Message, target: Target, env: Mapping[str, str], page: str)
         found = Outcome("again", str(error))
     except Exception as error:  # whatever it is, its own words may name an address
         found = Outcome("again", f"not sent: {type(error).__name__}")
-    return Outcome(found.what, _redacted(found.reason, secrets), found.after)
+    return replace(found, reason=_redacted(found.reason, secrets))
 
 
 def _post(made: Request, network: str) -> Outcome:
