@@ -74,3 +74,9 @@ def print_status(report: dict, stalled: float) -> None:
     for name, baseline in report["baselines"].items():
         words = " ".join(f"{word} {baseline['promotion'].get(key)}" for word, key in PROMOTION.items())
         console.print(f"baseline {name}: version {baseline['version']} {words}", soft_wrap=True)
+    if messages := report["messages"]:
+        waiting = f"{messages['waiting']:.0f} messages wait, the oldest for {messages['oldest_seconds']:.0f} s"
+        given_up = f"{messages['given_up']:.0f} were given up since the process was started"
+        remedy = ": sundial alerts list" if messages["waiting"] or messages["given_up"] else ""
+        colour = "red" if messages["given_up"] else "default"
+        console.print(f"[{colour}]alerts: {waiting}; {given_up}{remedy}[/]", soft_wrap=True)

@@ -133,4 +133,5 @@ def report(instance: Instance) -> dict:
         "processes": [asdict(row) for row in rows(instance)],
         "streams": [asdict(row) for row in stream_rows(instance)],
         "baselines": baselines(instance),
+        "messages": alerts.messages(instance),
     }

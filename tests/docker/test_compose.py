@@ -16,7 +16,8 @@ OTHERS = {name: service for name, service in SERVICES.items() if "build" not in 
 ONCE = {"init", "init-kafka", "sources"}  # they end, and are not asked for their health
 FINAL = ("kafka", "registry", "sundial")
 PINNED = re.compile(r"[\w./-]+:v?\d+\.\d+[\w.-]*")
-TELLING = ("airflow-scheduler", "airflow-triggerer", "airflow-dag-processor")  # they send alerts; the last, of failed runs
+# They send alerts; the DAG processor, of failed runs.
+TELLING = ("airflow-scheduler", "airflow-triggerer", "airflow-dag-processor", "alerts")
 every_service = pytest.mark.parametrize("name", SERVICES)
 
 
@@ -152,6 +153,7 @@ def test_each_kafka_client_is_a_user_of_its_own():
         "airflow-scheduler": "batch",
         "airflow-triggerer": "streams",
         "serving": "serving",
+        "alerts": "serving",
         "sources": "sources",
     }
     for name, user in users.items():
