@@ -7,8 +7,9 @@ import re
 import secrets
 import signal
 import threading
+import time
 from collections import deque
-from collections.abc import AsyncIterator, Container, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from serving.incidents import Incident
@@ -16,6 +17,7 @@ from serving.memory import Anomaly, Reading
 
 SCORED, ANOMALY, INCIDENT, RESYNC, ALIVE = "scored", "anomaly", "incident", "resync", "alive"
 ALIVE_SECONDS = 10.0  # after so long without another event a listener is told that the line is well
+ASK_SECONDS = 0.5  # how often a listener's login is looked at: a removed user is out within a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +68,21 @@ class Listener:
         self.closed = True
         self.awake.set()
 
-    async def heard(self) -> AsyncIterator[tuple[str | None, Event]]:
-        """Events with their ids as they come, until closed. `resync` and `alive` have none."""
+    async def heard(self, admitted: Callable[[], bool]) -> AsyncIterator[tuple[str | None, Event]]:
+        """Events with their ids as they come, until closed, or until the one who listens is not `admitted` any more. `resync` and
+        `alive` have none."""
+        spoken = time.monotonic()
         while not self.closed:
-            try:
-                await asyncio.wait_for(self.awake.wait(), ALIVE_SECONDS)
-            except TimeoutError:
-                yield None, Event(ALIVE, self.feed or "", "", None)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.awake.wait(), ASK_SECONDS)
+            if not admitted():
+                return
+            if not self.awake.is_set():
+                if time.monotonic() - spoken >= ALIVE_SECONDS:
+                    yield None, Event(ALIVE, self.feed or "", "", None)
+                    spoken = time.monotonic()
                 continue
+            spoken = time.monotonic()
             self.awake.clear()
             if self.lost:
                 self.lost = False

@@ -12,6 +12,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from contracts.exclusions import Statement
 from contracts.feeds import Feed
 from serving import dead_letters, health_models, models, rows, series, streams
+from serving.access.guard import Admitted
 from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, declared, known_service
 from serving.events import Event
 from serving.incidents import Incident
@@ -151,6 +152,7 @@ def listened_to(
 async def events(
     what: Annotated[tuple[Feed | None, list[str]], Depends(listened_to)],
     state: CurrentState,
+    admitted: Admitted,
     last_event_id: Annotated[
         str | None, Header(description="The id of the last event that was received: the events after it come first.")
     ] = None,
@@ -161,7 +163,7 @@ async def events(
     feed, services = what
     with state.events.listening(feed.name if feed else None, services, last_event_id) as listener:
         yield ServerSentEvent(comment="listening", id=listener.begins, retry=2000)
-        async for id_, event in listener.heard():
+        async for id_, event in listener.heard(admitted):
             its = state.feeds.get(event.feed)
             if its is None and event.record is not None:
                 continue  # the feed was declared until just now

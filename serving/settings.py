@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from contracts import audit
 from contracts.alerts import ROUTES
 from contracts.feeds import FEEDS
 from contracts.kafka_credentials import PLAIN, CredentialsError, KafkaCredentials
@@ -17,7 +18,7 @@ from supervision.spark_history import HISTORY
 PAGE = "SUNDIAL_API"
 AIRFLOW, AIRFLOW_USER, AIRFLOW_PASSWORD = "SUNDIAL_AIRFLOW", "SUNDIAL_AIRFLOW_USER", "SUNDIAL_AIRFLOW_PASSWORD"
 AIRFLOW_URL = "SUNDIAL_AIRFLOW_URL"
-USERS, AUDIT, SESSION = "SUNDIAL_USERS", "SUNDIAL_AUDIT_LOG", "SUNDIAL_SESSION_SECRET"
+USERS, SESSION = "SUNDIAL_USERS", "SUNDIAL_SESSION_SECRET"
 LEAST_SECRET = 32  # characters
 REQUIRED = {
     "SUNDIAL_KAFKA": "bootstrap.servers of the brokers, e.g. 127.0.0.1:9092",
@@ -97,7 +98,7 @@ class Settings:
             airflow_password=env.get(AIRFLOW_PASSWORD, ""),
             users=_path(env, USERS),
             provider=provider,
-            audit=_path(env, AUDIT),
+            audit=_path(env, audit.FILE),
             session_secret=env.get(SESSION) or secrets.token_urlsafe(64),
         )
 

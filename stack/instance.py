@@ -101,6 +101,10 @@ class Instance:
         """Who may log in to the dashboard: see `contracts.users`."""
         return self.path / "users.json"
 
+    @property
+    def audit_log(self) -> Path:
+        return self.logs / "audit.jsonl"
+
     def exists(self) -> bool:
         return (self.path / "ports.json").exists()
 

@@ -1,8 +1,11 @@
 """The guard before everything: reading is open on the machine itself, and needs a login from elsewhere."""
 
 import ipaddress
+from collections.abc import Callable
+from typing import Annotated
 from urllib.parse import urlsplit
 
+from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -45,6 +48,21 @@ class Guard:
         refused = answer(ProblemError(401, "login-needed", "Log in first", detail, HOW))
         refused.headers["WWW-Authenticate"] = "Bearer"
         return refused
+
+
+def admitted(request: Request) -> Callable[[], bool]:
+    """Whether the caller may still read: for answers that go on for long."""
+
+    def now() -> bool:
+        try:
+            return _is_local(request) or caller_of(request).user is not None
+        except ProblemError:
+            return False
+
+    return now
+
+
+Admitted = Annotated[Callable[[], bool], Depends(admitted)]
 
 
 def _is_local(request: HTTPConnection) -> bool:

@@ -21,3 +21,9 @@ def not_too_often(request: Request, state: State) -> str:
         detail = f"Logins from {address or 'there'} failed too often."
         raise ProblemError(429, "too-often", "Wait before the next try", detail, f"Try again in {wait:.0f} seconds.")
     return address
+
+
+def refused(state: State, address: str, why: str) -> None:
+    """Counts a login that has failed, and notes it in the audit log."""
+    state.failed_logins.count(address)
+    state.audit.note(None, "login refused", {"address": address, "outcome": why})

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from serving import html_pages
 from serving.access.begun_logins import PATIENCE
-from serving.access.login_checks import not_too_often, own_page
+from serving.access.login_checks import not_too_often, own_page, refused
 from serving.access.provider import LoginRefusedError, Provider, ProviderDownError
 from serving.access.provider_login import NoNameError, ProviderUser
 from serving.access.provider_settings import CALLBACK
@@ -122,10 +122,10 @@ async def _log_in(request: Request, state: State, login_state: str, code: str) -
     except ProviderDownError as error:
         raise _down(provider) from error
     except LoginRefusedError as error:
-        state.failed_logins.count(address)
+        refused(state, address, "login-refused")
         raise _refusal(str(error)) from error
     except NoNameError as error:
-        state.failed_logins.count(address)
+        refused(state, address, "not-admitted")
         log.warning("a login by the identity provider is refused: %s", error)
         remedy = "Ask someone who keeps the stack, or log in with a token."
         raise ProblemError(403, "not-admitted", "You may not log in", str(error), remedy) from error

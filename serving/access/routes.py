@@ -5,7 +5,7 @@ from pydantic import BaseModel, Field
 
 from contracts.users import Role
 from serving.access.authentication import HOW, Caller, caller_of
-from serving.access.login_checks import not_too_often, own_page
+from serving.access.login_checks import not_too_often, own_page, refused
 from serving.dependencies import INVALID, PROBLEM, CurrentState, Responses
 from serving.problems import ProblemError
 
@@ -30,10 +30,9 @@ class Me(BaseModel):
 async def login(request: Request, given: Login, state: CurrentState) -> Me:
     """Sets a cookie, by which a browser is known for twelve hours."""
     own_page(request)
-    address = not_too_often(request, state)
     user = state.users.of_token(given.token.strip())
-    if user is None:
-        state.failed_logins.count(address)
+    if user is None:  # a token that counts is let in, whatever others at its address have tried
+        refused(state, not_too_often(request, state), "unknown-token")
         raise ProblemError(401, "unknown-token", "The token does not count", "No user has this token.", HOW)
     state.audit.note(user, "login", {})
     request.session.clear()
@@ -41,9 +40,11 @@ async def login(request: Request, given: Login, state: CurrentState) -> Me:
     return Me(name=user.name, role=user.role)
 
 
-@router.post("/api/logout", summary="Log out", status_code=204, responses=OTHER_SITE)
-async def logout(request: Request) -> Response:
+@router.post("/api/logout", summary="Log out", status_code=204, responses=UNKNOWN | OTHER_SITE)
+async def logout(request: Request, state: CurrentState) -> Response:
     own_page(request)
+    if user := caller_of(request).user:
+        state.audit.note(user, "logout", {})
     request.session.clear()
     return Response(status_code=204)
 

@@ -1,7 +1,9 @@
 """What operators may change."""
 
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path, Response
 from fastapi.concurrency import run_in_threadpool
@@ -14,6 +16,7 @@ from serving.dependencies import INVALID, PROBLEM, REFUSED, CurrentState, Declar
 from serving.problems import ProblemError
 from serving.state import State
 
+T = TypeVar("T")
 router = APIRouter(tags=["acts"])
 RunId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_.~:+-]{1,250}$", description="Of Airflow.")]
 MAY_FAIL: Responses = {
@@ -58,9 +61,9 @@ async def answer(
     feed: DeclaredFeed, run: RunId, said: Answer, user: Operator, state: CurrentState, response: Response
 ) -> ActInfo:
     """Answers the run, which then promotes the candidate, or fails."""
-    _note(state, user, "answer", {"feed": feed.name, "run": run, **said.model_dump()})
-    act = await run_in_threadpool(state.acts.answer, feed.name, run, said.approve, said.reason, user.name)
-    return _info(act, response)
+    about = {"feed": feed.name, "run": run, **said.model_dump()}
+    asked = partial(state.acts.answer, feed.name, run, said.approve, said.reason, user.name)
+    return _info(await _done(state, user, "answer", about, asked), response)
 
 
 @router.post(
@@ -108,14 +111,26 @@ async def act(
 
 
 async def _begun(state: State, user: Identity, dag: str, conf: dict[str, str | int], response: Response) -> ActInfo:
-    _note(state, user, dag, {"conf": conf})
-    return _info(await run_in_threadpool(state.acts.begin, dag, conf, user.name), response)
+    begun = await _done(state, user, dag, {"conf": conf}, partial(state.acts.begin, dag, conf, user.name))
+    return _info(begun, response)
 
 
 async def _switched(state: State, user: Identity, dag: str, wanted: Switch) -> Response:
-    _note(state, user, dag, wanted.model_dump())
-    await run_in_threadpool(state.acts.switch, dag, wanted.on)
+    await _done(state, user, dag, wanted.model_dump(), partial(state.acts.switch, dag, wanted.on))
     return Response(status_code=204)
+
+
+async def _done(state: State, user: Identity, act: str, about: dict[str, Any], work: Callable[[], T]) -> T:
+    """What `work` returns. The audit log gets a line before, and one afterwards with what Airflow answered."""
+    id_ = _note(state, user, act, about)
+    try:
+        found = await run_in_threadpool(work)
+    except ProblemError as refusal:
+        state.audit.note_outcome(id_, user, act, {"outcome": refusal.body["type"]})
+        raise
+    run = {"run": found.run, "state": found.state} if isinstance(found, Act) else {}
+    state.audit.note_outcome(id_, user, act, {"outcome": "accepted", **run})
+    return found
 
 
 def _info(act: Act, response: Response) -> ActInfo:
@@ -123,10 +138,10 @@ def _info(act: Act, response: Response) -> ActInfo:
     return ActInfo.model_validate(asdict(act))
 
 
-def _note(state: State, user: Identity, act: str, about: dict[str, Any]) -> None:
+def _note(state: State, user: Identity, act: str, about: dict[str, Any]) -> str:
     """An act is noted before it is begun: nothing is done that nobody can be asked about."""
     if wait := state.acting.wait(user.name):
         detail = f"{user.name} has changed too much within a minute."
         raise ProblemError(429, "too-often", "Wait before the next change", detail, f"Try again in {wait:.0f} seconds.")
     state.acting.count(user.name)
-    state.audit.note(user, act, about)
+    return state.audit.note(user, act, about)

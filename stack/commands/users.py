@@ -30,7 +30,8 @@ def add(
         now = dt.datetime.now(dt.UTC).replace(microsecond=0)
         until = now + dt.timedelta(days=days) if days else None
         more, token = users.read(context.obj).added(name, role, now, until)
-        users.write(context.obj, more)
+        about = {"name": name, "given": role, "until": until.isoformat() if until else None}
+        users.write(context.obj, more, "users add", about)
         ends = f", until {until:%Y-%m-%d %H:%M} UTC" if until else ""
         console.print(f"{name} is a user now ({role}{ends}). The token, which is shown this once:", markup=False)
         typer.echo(token)
@@ -53,7 +54,7 @@ def list_(context: typer.Context) -> None:
 def remove(context: typer.Context, name: Name) -> None:
     """Let somebody in no longer. The token and the logins with it count no longer, within a second."""
     with failures_reported(), _mistakes():
-        users.write(context.obj, users.read(context.obj).without(name))
+        users.write(context.obj, users.read(context.obj).without(name), "users remove", {"name": name})
         console.print(f"{name} is no user any more.", markup=False)
 
 

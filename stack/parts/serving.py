@@ -28,7 +28,7 @@ def _access(instance: Instance) -> dict[str, str]:
         "SUNDIAL_AIRFLOW_USER": airflow.USER,
         "SUNDIAL_AIRFLOW_PASSWORD": instance.secrets["password"],
         "SUNDIAL_USERS": str(instance.users),
-        "SUNDIAL_AUDIT_LOG": str(instance.logs / "audit.jsonl"),
+        "SUNDIAL_AUDIT_LOG": str(instance.audit_log),
         "SUNDIAL_SESSION_SECRET": instance.secrets["session"],
     }
 

@@ -18,7 +18,7 @@ def flagged(service: str, feed: str = "f") -> Event:
 
 async def heard(listener: Listener) -> list[tuple[str | None, Event]]:
     """All that is there for the listener."""
-    found, iterator = [], aiter(listener.heard())
+    found, iterator = [], aiter(listener.heard(lambda: True))
     with contextlib.suppress(TimeoutError, StopAsyncIteration):
         while True:
             found.append(await asyncio.wait_for(anext(iterator), 0.1))
@@ -53,6 +53,21 @@ def test_a_listener_hears_its_services_and_all_anomalies_of_its_feed():
     assert run(10, None, "", published) == published
 
 
+def test_who_is_not_admitted_any_more_hears_nothing_more():
+    async def main():
+        events, answers = Events(10), iter([True, False])
+        events.open()
+        with events.listening("f") as listener:
+            events.publish([scored("a")])
+            iterator = aiter(listener.heard(lambda: next(answers)))
+            assert (await anext(iterator))[1] == scored("a")
+            events.publish([scored("b")])
+            with pytest.raises(StopAsyncIteration):
+                await anext(iterator)
+
+    asyncio.run(main())
+
+
 def test_a_full_queue_is_dropped_and_the_listener_told():
     found = run(3, "f", "", [scored(str(number)) for number in range(7)])
     assert found == [Event(RESYNC, "f", "", None), scored("6")]
@@ -66,7 +81,7 @@ def test_a_listener_that_hears_nothing_is_told_that_the_line_is_well(monkeypatch
         events = Events(3)
         events.open()
         with events.listening("f") as listener:
-            iterator = aiter(listener.heard())
+            iterator = aiter(listener.heard(lambda: True))
             alive = [(await anext(iterator))[1], (await anext(iterator))[1]]
             events.publish([scored("a")])
             after = [(await anext(iterator))[1], (await anext(iterator))[1]]
@@ -86,7 +101,7 @@ def test_closing_ends_every_listener():
 
     async def drain(events):
         with events.listening("f") as listener:
-            return [event async for _, event in listener.heard()]
+            return [event async for _, event in listener.heard(lambda: True)]
 
     assert asyncio.run(main()) == []
 
@@ -106,7 +121,7 @@ def test_a_feed_that_is_gone_ends_the_streams_of_its_listeners_alone():
 
     async def drain(events, feed):
         with events.listening(feed) as listener:
-            return [event async for _, event in listener.heard()]
+            return [event async for _, event in listener.heard(lambda: True)]
 
     assert asyncio.run(main()) == [scored("a", "other")]
 

@@ -4,6 +4,7 @@ import dataclasses
 import datetime as dt
 import json
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 
@@ -11,7 +12,7 @@ from contracts.users import Users
 from serving.access.authentication import Operator
 from serving.access.guard import OPEN
 from serving.app import create_app
-from tests.serving.conftest import problem
+from tests.serving.conftest import problem, served
 
 NOW = dt.datetime.now(dt.UTC)
 LOCAL, ELSEWHERE = "http://127.0.0.1", "https://sundial.example.org"
@@ -157,9 +158,12 @@ def test_a_login_is_remembered_in_a_cookie_that_only_this_site_sends(at, tokens,
     assert there.get("/api/feeds").status_code == 200
     assert there.post("/api/change", headers=OWN).json() == "olga"
     assert there.post("/api/change", headers={"origin": ELSEWHERE}).json() == "olga"
-    [line] = map(json.loads, (tmp_path / "audit.jsonl").read_text().splitlines())
-    assert (line["user"], line["role"], line["act"]) == ("olga", "operator", "login")
     assert there.post("/api/logout", headers=OWN).status_code == 204
+    lines = list(map(json.loads, (tmp_path / "audit.jsonl").read_text().splitlines()))
+    assert [(line["user"], line["role"], line["act"]) for line in lines] == [
+        ("olga", "operator", "login"),
+        ("olga", "operator", "logout"),
+    ]
     assert there.get("/api/feeds").status_code == 401
 
 
@@ -205,9 +209,34 @@ def test_a_damaged_file_lets_nobody_in_and_health_says_so(at, tokens, tmp_path):
     assert any("users.json is damaged" in each for each in at().get("/health").json()["remedies"])
 
 
-def test_guessing_is_slowed_down_and_names_no_other_address(at, tokens):
+def test_guessing_is_slowed_down_and_names_no_other_address(at, tokens, tmp_path):
     there = at(ELSEWHERE)
     for _ in range(10):
         problem(there.post("/api/login", json={"token": "guess"}, headers=OWN), 401, "unknown-token")
-    body = problem(there.post("/api/login", json={"token": tokens["olga"]}, headers=OWN), 429, "too-often")
+    body = problem(there.post("/api/login", json={"token": "guess"}, headers=OWN), 429, "too-often")
     assert body["remedy"].startswith("Try again in ")
+    lines = list(map(json.loads, (tmp_path / "audit.jsonl").read_text().splitlines()))
+    assert [(line["user"], line["act"], line["outcome"]) for line in lines] == [(None, "login refused", "unknown-token")] * 10
+    assert lines[0]["address"] == "testclient"
+    assert there.post("/api/login", json={"token": tokens["olga"]}, headers=OWN).status_code == 200, "others do not lock her out"
+
+
+def test_callers_behind_a_proxy_are_told_apart_by_what_it_passes_on(offline, tokens, tmp_path):
+    with served(dataclasses.replace(offline, users=tmp_path / "users.json")) as (url, _):
+
+        def guess(address: str) -> int:
+            return httpx.post(f"{url}/api/login", json={"token": "guess"}, headers={"x-forwarded-for": address}).status_code
+
+        assert [guess("192.0.2.1") for _ in range(11)] == [401] * 10 + [429]
+        assert guess("192.0.2.2") == 401
+
+
+def test_a_stream_of_events_ends_when_its_user_is_removed(offline, tokens, tmp_path):
+    file, elsewhere = tmp_path / "users.json", {"x-forwarded-for": "192.0.2.1"}
+    with served(dataclasses.replace(offline, users=file)) as (url, _):
+        with httpx.stream("GET", f"{url}/api/events", headers=bearer(tokens["victor"]) | elsewhere, timeout=60) as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == ": listening"
+            file.write_text(Users.read(file).without("victor").text())
+            assert not [line for line in lines if line.startswith("event: ")], "it has ended before the first sign of life"
+        assert httpx.get(f"{url}/api/feeds", headers=elsewhere).status_code == 401

@@ -1,5 +1,7 @@
 """Logins by an identity provider that do not count: forged, replayed, or of somebody whose name is not one."""
 
+import json
+
 import pytest
 
 from tests.serving.access.conftest import OWN, me
@@ -81,7 +83,8 @@ def test_a_hostile_name_gets_nobody_in(there, provider, name, tmp_path):
     assert page.status_code == 403
     assert "The claim preferred_username has no name that Sundial takes" in page.text
     assert NASTY not in page.text
-    assert not (tmp_path / "audit.jsonl").exists()
+    [line] = map(json.loads, (tmp_path / "audit.jsonl").read_text().splitlines())
+    assert (line["user"], line["act"], line["outcome"]) == (None, "login refused", "not-admitted")
     assert me(there)["name"] is None
 
 
@@ -98,4 +101,4 @@ def test_failing_too_often(there, token):
         problem(there.back({"code": "c", "state": "s"}), 401, "login-refused")
     problem(there.begin(), 429, "too-often")
     problem(there.back({"code": "c", "state": "s"}), 429, "too-often")
-    problem(there.post("/api/login", json={"token": token}, headers=OWN), 429, "too-often")
+    problem(there.post("/api/login", json={"token": "guess"}, headers=OWN), 429, "too-often")

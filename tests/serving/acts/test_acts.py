@@ -1,6 +1,7 @@
 """What an operator asks for becomes a run of a DAG, or an answer to one, with the operator's name; all else is refused."""
 
 import json
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -11,6 +12,11 @@ from tests.serving.acts.conftest import RUN
 from tests.serving.conftest import problem
 
 FALSE = {"verdict": "false", "incident": "a@2026-11-25T10:00:00Z", "reason": "load test"}
+
+
+def audited(folder: Path) -> list[dict]:
+    """The lines of the audit log."""
+    return list(map(json.loads, (folder / "audit.jsonl").read_text().splitlines()))
 
 
 @pytest.mark.parametrize(
@@ -41,8 +47,10 @@ def test_a_statement_is_a_run_of_its_dag(operator, airflow, feed, tmp_path, said
     [(method, path, asked)] = airflow.came
     assert (method, path) == ("POST", f"/api/v2/dags/{dag}/dagRuns")
     assert asked == {"logical_date": None, "conf": conf | {"user": "olga"}, "note": "olga, by the API"}
-    [line] = map(json.loads, (tmp_path / "audit.jsonl").read_text().splitlines())
+    line, outcome = audited(tmp_path)
     assert (line["user"], line["act"], line["conf"]) == ("olga", dag, conf)
+    assert (outcome["id"], outcome["user"], outcome["act"]) == (line["id"], "olga", dag)
+    assert (outcome["outcome"], outcome["run"], outcome["state"]) == ("accepted", RUN, "queued")
     airflow.state = "success"
     assert operator.get(answer.headers["location"]).json()["state"] == "success"
 
@@ -110,9 +118,11 @@ def test_a_feed_that_is_not_declared_is_refused(operator, airflow):
 
 
 @pytest.mark.parametrize(("status", "answer", "kind"), [(404, 404, "unknown-act"), (409, 502, "airflow-refuses")])
-def test_what_airflow_says_is_passed_on(operator, airflow, feed, status, answer, kind):
+def test_what_airflow_says_is_passed_on(operator, airflow, feed, tmp_path, status, answer, kind):
     airflow.status = status
     problem(operator.post(f"/api/feeds/{feed.name}/statements", json=FALSE), answer, kind)
+    line, outcome = audited(tmp_path)
+    assert (outcome["id"], outcome["outcome"]) == (line["id"], f"sundial:{kind}")
 
 
 def test_an_airflow_that_is_away_is_named(operator, airflow, feed):

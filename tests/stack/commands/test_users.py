@@ -1,6 +1,7 @@
 """`sundial users`: the token is printed once and kept nowhere, and the file is its owner's alone."""
 
 import datetime as dt
+import json
 import stat
 
 import pytest
@@ -17,6 +18,7 @@ NOW = dt.datetime.now(dt.UTC)
 def users(tmp_path, monkeypatch):
     """users(*arguments): what the command prints, of a stack that runs nothing."""
     monkeypatch.delenv("SUNDIAL_USERS", raising=False)
+    monkeypatch.delenv("SUNDIAL_AUDIT_LOG", raising=False)
     Instance(tmp_path / "home").make(0)
 
     def run(*arguments: str, code: int = 0) -> str:
@@ -45,6 +47,20 @@ def test_a_user_is_added_listed_and_removed(users, tmp_path):
     users("remove", "olga")
     assert Users.read(file).of_token(token, NOW) is None
     assert sorted(each.name for each in file.parent.glob("*users*")) == ["users.json"]
+    log = (tmp_path / "home" / "logs" / "audit.jsonl").read_text()
+    lines = list(map(json.loads, log.splitlines()))
+    assert [(line["act"], line["name"]) for line in lines] == [
+        ("users add", "olga"),
+        ("users add", "notebook"),
+        ("users remove", "olga"),
+    ]
+    assert (lines[0]["given"], lines[0]["user"].endswith(" of the machine"), token in log) == ("operator", True, False)
+
+
+def test_an_audit_log_that_can_not_be_written_changes_nothing(users, tmp_path, monkeypatch):
+    monkeypatch.setenv("SUNDIAL_AUDIT_LOG", str(tmp_path))
+    assert "the audit log can't be written" in users("add", "olga", code=1)
+    assert not (tmp_path / "home" / "users.json").exists()
 
 
 def test_mistakes_are_named(users, tmp_path):
