@@ -29,7 +29,8 @@ ROUTES = SCHEMAS / "alerts"
 ALERTS = Topic("sundial.alerts", 1, None, compacted=True)
 DEAD = Topic(dead_letter_topic(ALERTS.name), 1, None, compacted=True)  # messages that were given up, with the reason
 TRANSACTION = "sundial-alerts"  # transactional id of the process that writes them: one at a time
-ASKED = "asked"  # header of a row that a person wrote for the process: `sundial alerts retry`
+ASKED = "asked"  # header of a row that a person wrote for the process: `sundial alerts retry` and `silence`
+SILENCE = "silence/"  # begins the key of a silence that a person asked for
 VARIABLES = "SUNDIAL_ALERT_"  # begins the name of each environment variable that holds a secret of a route
 WEBHOOK = f"{VARIABLES}WEBHOOK"  # the variable with the address of Airflow's own alerts
 
@@ -112,6 +113,15 @@ class Silence(Declared):
         if self.begin and self.begin >= self.until:
             raise ValueError(f"until {self.until.isoformat()} is not after from {self.begin.isoformat()}")
         return self
+
+
+class SaidSilence(Silence):
+    """A silence of all routes that a person asked for, by `sundial alerts silence`: kept in `sundial.alerts`, not in a file."""
+
+    feeds: tuple[Name, ...] = ()  # none named: all feeds
+    reason: Annotated[str, Field(min_length=1, max_length=500)]
+    by: Annotated[str, Field(min_length=1, max_length=200)]
+    at: AwareDatetime
 
 
 class Route(Declaration):

@@ -6,11 +6,11 @@ A decision is made once: what was decided is part of what is known, and kept wit
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from contracts.alerts import SEVERITIES, Route, severity_of
+from contracts.alerts import SEVERITIES, Route, SaidSilence, Silence, severity_of
 from contracts.declarations import seconds_of
 from serving.alerts.messages import Event, Incident, Message
 
@@ -58,15 +58,18 @@ def seen(known: Known | None, feed: str, incident: Incident, taken: int) -> Know
     return replace(known, incident=incident, closed=closed)
 
 
-def decided(routes: Mapping[str, Route], known: Known, now: int, attended: bool) -> tuple[Known, list[Message]]:
+def decided(
+    routes: Mapping[str, Route], known: Known, now: int, attended: bool, silences: Collection[SaidSilence] = ()
+) -> tuple[Known, list[Message]]:
     """What each route is to be notified of at that moment (epoch ms), in that order. attended: whether somebody looks after the
-    incident, or has judged it: then there is neither an escalation nor a reminder."""
+    incident, or has judged it: then there is neither an escalation nor a reminder. silences: of all routes."""
+    of_feed = [each for each in silences if not each.feeds or known.feed in each.feeds]
     messages = []
     for name, route in routes.items():
         notified = known.notified.get(name)
         if notified is None and not _concerns(route, known):
             continue
-        after, events = _of_route(route, known, notified, now, attended)
+        after, events = _of_route(route, known, notified, now, attended, of_feed)
         if after is not None and after != notified:
             known = replace(known, notified=known.notified | {name: after})
         for event, to in events:
@@ -76,7 +79,7 @@ def decided(routes: Mapping[str, Route], known: Known, now: int, attended: bool)
 
 
 def _of_route(
-    route: Route, known: Known, notified: Notified | None, now: int, attended: bool
+    route: Route, known: Known, notified: Notified | None, now: int, attended: bool, silences: Sequence[Silence]
 ) -> tuple[Notified | None, list[tuple[Event, str]]]:
     """What the route has been notified of afterwards, and what it is notified of now: (event, field of the target)."""
     if known.closed is not None:
@@ -84,7 +87,7 @@ def _of_route(
             return notified, []
         also: list[tuple[Event, str]] = [("closed", "escalation")] if notified.escalated and route.escalation else []
         return replace(notified, closed=now), [("closed", "target"), *also]
-    if known.incident["Group"] is not None or _quiet(route, known, now):
+    if known.incident["Group"] is not None or _quiet(route, known, now, silences):
         return notified, []
     if notified is None:
         due = now >= known.since + _milliseconds(route.wait)
@@ -111,13 +114,13 @@ def _concerns(route: Route, known: Known) -> bool:
     return not all_of_them or any(re.fullmatch(route.services, service) for service in services)
 
 
-def _quiet(route: Route, known: Known, now: int) -> bool:
+def _quiet(route: Route, known: Known, now: int, said: Sequence[Silence]) -> bool:
     """Whether the route sends nothing now: outside its hours, during maintenance, or because of a silence."""
     at = dt.datetime.fromtimestamp(now / 1000, dt.UTC)
     if not route.disturbs(at):
         return True
     services, all_of_them = _services(known.incident)
-    silences = [each for each in route.silences if (each.begin is None or each.begin <= at) and at < each.until]
+    silences = [each for each in (*route.silences, *said) if (each.begin is None or each.begin <= at) and at < each.until]
     # A group of which some members are not listed is silenced by what silences everything.
     names = services if all_of_them else [*services, ""]
     return bool(silences) and all(any(re.fullmatch(each.services, name) for each in silences) for name in names)

@@ -4,6 +4,7 @@
 |---|---|
 | `incident/<feed>/<Id>` | what is known of an incident, and who was notified of it |
 | `message/<id>` | a message that waits |
+| `silence/<id>` | a silence of all routes that a person asked for |
 | `offset/<topic>/<partition>` | how far an incidents' topic is read |
 
 One process at a time writes: a second one fences the first.
@@ -16,7 +17,7 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from contracts.alerts import ALERTS, ASKED, DEAD, TRANSACTION
+from contracts.alerts import ALERTS, ASKED, DEAD, SILENCE, TRANSACTION, SaidSilence
 from serving.alerts.decisions import Known
 from serving.alerts.outbox import Waiting
 from serving.partitions import Place
@@ -46,6 +47,7 @@ class Rows:
     incidents: dict[tuple[str, str], Known] = field(default_factory=dict)  # by feed and Id
     messages: dict[str, Waiting] = field(default_factory=dict)  # by id
     positions: dict[Place, Position] = field(default_factory=dict)
+    silences: dict[str, SaidSilence] = field(default_factory=dict)  # by id
 
     def take(self, key: str, value: bytes | None) -> None:
         """A row as the topic has it."""
@@ -56,6 +58,8 @@ class Rows:
             _set(self.incidents, (feed, id_), row and Known.from_json(row))
         elif kind == "message":
             _set(self.messages, rest, row and Waiting.from_json(row))
+        elif kind == "silence":
+            _set(self.silences, rest, row and SaidSilence.model_validate(row))
         else:
             topic, _, partition = rest.rpartition("/")
             _set(self.positions, (topic, int(partition)), row and Position(**row))
@@ -74,6 +78,10 @@ def incident_row(feed: str, id_: str) -> str:
 
 def message_row(id_: str) -> str:
     return f"message/{id_}"
+
+
+def silence_row(id_: str) -> str:
+    return f"{SILENCE}{id_}"
 
 
 def position_row(place: Place) -> str:

@@ -140,7 +140,8 @@ class Process:
     def _decide(self, before: Known | None, known: Known, tell: bool) -> None:
         notified: list[messages.Message] = []
         if tell:
-            known, notified = decided(self._declared.routes, known, _now(), self._attended(known))
+            silences = self._rows.silences.values()
+            known, notified = decided(self._declared.routes, known, _now(), self._attended(known), silences)
         if known is before:
             return
         each = known.feed, known.incident["Id"]
@@ -159,7 +160,7 @@ class Process:
         return exclusions.attended(self._tables.statements(feed), incident["Id"], incident["ServiceName"], start)
 
     def _forget(self) -> None:
-        """Closed incidents that their own topic no longer has: no record of them can come again."""
+        """Closed incidents that their own topic no longer has: no record of them can come again. And silences that are over."""
         feeds, day = self._declared.feeds, 86_400_000
         for each, known in list(self._rows.incidents.items()):
             days = feeds[known.feed].retention_days if known.feed in feeds else FORGOTTEN_AFTER
@@ -168,6 +169,9 @@ class Process:
                 del self._rows.incidents[each]
                 self._live.discard(each)
                 self._rows_ahead[ledger.incident_row(*each)] = None
+        for id_ in [id_ for id_, each in self._rows.silences.items() if each.until.timestamp() * 1000 < _now()]:
+            del self._rows.silences[id_]
+            self._rows_ahead[ledger.silence_row(id_)] = None
 
     def _put(self, waiting: Waiting) -> None:
         self._rows.messages[waiting.message.id] = waiting

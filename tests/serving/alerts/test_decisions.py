@@ -5,7 +5,7 @@ import datetime as dt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.alerts import Route
+from contracts.alerts import Route, SaidSilence
 from serving.alerts.decisions import Known, decided, seen
 
 NOON = 1_795_435_200_000  # Monday 2026-11-23 12:00 UTC
@@ -47,6 +47,19 @@ def test_each_state_is_told_once_for_any_order_and_repeat_of_events(events):
         assert names.count("closed") == (1 + ("escalated" in names) if known.closed else 0)
     else:
         assert names == []
+
+
+def test_a_silence_that_a_person_asked_for_holds_for_all_routes_until_its_end():
+    at = dt.datetime.fromtimestamp(NOON / 1000, dt.UTC)
+    said = {"until": at + dt.timedelta(hours=1), "reason": "it moves", "by": "olga", "at": at}
+    opened = seen(None, "f", incident(), NOON)
+
+    def events(minute: int, **fields) -> list[str]:
+        silence = SaidSilence.model_validate(said | fields)
+        return [each.event for each in decided({"r": route()}, opened, NOON + minute * MINUTE, False, [silence])[1]]
+
+    assert events(59) == events(59, feeds=("f",), services="a|b") == []
+    assert events(60) == events(59, feeds=("other",)) == events(59, services="b") == ["opened"]
 
 
 def test_escalation_and_reminders_follow_the_opening_and_all_who_know_hear_of_the_closing():
