@@ -143,7 +143,8 @@ def test_a_registry_that_gives_no_schema_is_unavailable_and_the_record_is_decode
 
 @pytest.mark.parametrize(("code", "ends"), [(400, True), (403, True), (422, True), (401, False), (429, False), (500, False)])
 def test_an_id_that_the_registry_refuses_blocks_its_record_for_a_while_only(registry, monkeypatch, code, ends):
-    clock = SimpleNamespace(at=1000.0, monotonic=lambda: clock.at)
+    clock = SimpleNamespace(at=1000.0)
+    clock.monotonic = lambda: clock.at
     monkeypatch.setattr(decoder, "time", clock)
     found, value = Decoder(registry.url), encoded(ROW, avro.latest("scored"), 9)
     registry.answer = code, b"{}"
