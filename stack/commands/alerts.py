@@ -142,7 +142,7 @@ def _write(instance: Instance, rows: Mapping[tuple[str, str], Any]) -> None:
     producer.init_transactions(WAIT)
     producer.begin_transaction()
     for (topic, key), value in rows.items():
-        headers = [(ASKED, b"by hand")] if topic == ALERTS.name else []
+        headers: dict[str, str | bytes | None] = {ASKED: b"by hand"} if topic == ALERTS.name else {}
         producer.produce(topic, None if value is None else json.dumps(value).encode(), key.encode(), headers=headers)
     producer.commit_transaction(WAIT)
 
