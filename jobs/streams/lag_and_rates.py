@@ -2,7 +2,8 @@
 
 Spark reports a real-time query's progress only when a batch ends. But each record of the source becomes exactly one record
 of one output topic (scored or dead-letter), so the ends of the topics say at any moment how many of those that came are done.
-Archive writes dead letters too; what it added shows as soon as more has gone out than came in, and is left out from then on.
+Archive writes dead letters too, and a query whose end comes late scores what the next one scores as well. Both show as soon as
+more has gone out than came in, and are no work done. Dead letters are counted all, whoever wrote them.
 A query that leaves records out (`--services`) can't be measured so.
 """
 
@@ -18,7 +19,7 @@ from jobs.streams.checkpoint import Checkpoint
 
 MEMORY = 3600  # measurements; of a lag that began before the first of them, only that part is known
 RATE_SECONDS = 10.0
-STEADY = 5  # measurements in a row after which what went out too much is another writer's, and no record on its way
+STEADY = 5  # measurements in a row after which what went out too much is no record on its way
 COUNT_AFTER, COUNT_WITHIN = 10.0, 20.0  # seconds in which something seems to wait; for counting what of it are records
 CATCHING_UP = 0.9  # of what waited when counting was last due; a query with less gets on, and counting would slow it down
 MOST = 200_000  # offsets of a partition that are counted at a time
@@ -81,7 +82,7 @@ class Backlog:
         self._first = sum(begin.values())
         self._before = {topic: sum(offsets.values()) for topic, offsets in self._ends.now().items()}
         self._excess: deque[int] = deque(maxlen=STEADY)
-        self._of_others = 0  # dead letters
+        self._besides = 0  # records that went out and do no reading: dead letters of others, and what two queries scored unseen
         self._behind = Behind()
         self._holes = 0  # offsets without a record, before those of _counted
         self._counted, self._counted_at = begin, time.monotonic()
@@ -94,7 +95,7 @@ class Backlog:
             sum(ends[topic].values()) - self._before[topic] for topic in (self._feed.scored_topic, self._feed.dead_letter_topic)
         )
         came = sum(ends[self._feed.topic].values()) - self._first - self._holes
-        done = scored + dead - twice - self._of_others
+        done = scored + dead - twice - self._besides
         if self._waited is None:
             self._waited = came - done
         if came <= done and not two:
@@ -107,11 +108,11 @@ class Backlog:
             self._excess.clear()
             done = min(done, came)
         self._excess.append(done - came)
-        if len(self._excess) == STEADY and (others := min(self._excess)) > 0:
-            self._of_others += others
+        if len(self._excess) == STEADY and (besides := min(self._excess)) > 0:
+            self._besides += besides
             self._excess.clear()
-            done -= others
-        return self._behind.measured(time.monotonic(), came, done, max(dead - self._of_others, 0))
+            done -= besides
+        return self._behind.measured(time.monotonic(), came, done, dead)
 
     def _further_holes(self, ends: dict[int, int]) -> int:
         """Ends of transactions, what they aborted and what compaction removed have offsets, but nobody gets a record: they are no
