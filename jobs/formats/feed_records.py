@@ -63,7 +63,8 @@ def _bounds(feed: Feed) -> tuple[Column, Column, Duration, Duration]:
 
 def route(scored: DataFrame, feed: Feed, schema_ids: dict[str, int]) -> DataFrame:
     """Kafka records (topic, key, value, headers) of scored readings: each to the scored topic, anomalies to theirs as well, and
-    records with an Error to the dead-letter topic. One row in, one or two out, so a reading is decoded once for all topics.
+    records with an Error to the dead-letter topic. One row in, one or two out, so a reading is decoded once for all topics. Of
+    two, the anomaly is the first: it is what somebody waits for.
 
     schema_ids: registry id of the records `scored` and `anomaly`.
     """
@@ -80,7 +81,7 @@ def route(scored: DataFrame, feed: Feed, schema_ids: dict[str, int]) -> DataFram
     encoded = scored.withColumn("_key", key).withColumn("_scored", F.when(good, wire.encode("scored", schema_ids["scored"])))
     to_scored = record(feed.scored_topic, F.col("_scored"))
     to_anomalies = record(feed.anomalies_topic, wire.encode("anomaly", schema_ids["anomaly"]))
-    outputs = F.when(~good, F.array(bad)).when(F.col("Anomalous"), F.array(to_scored, to_anomalies)).otherwise(F.array(to_scored))
+    outputs = F.when(~good, F.array(bad)).when(F.col("Anomalous"), F.array(to_anomalies, to_scored)).otherwise(F.array(to_scored))
     # The outputs stand in a projection of their own, as a generator's argument is interpreted row by row instead of compiled;
     # explode_outer, as explode makes the optimizer filter on the array's size first and so compute every output twice.
     return encoded.select(outputs.alias("_outputs")).select(F.explode_outer("_outputs").alias("_output")).select("_output.*")

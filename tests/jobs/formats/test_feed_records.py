@@ -130,16 +130,16 @@ def scored_row(spark, anomalous):
     return rows.select("*", *added, F.lit(anomalous).alias("Anomalous"), F.lit(3).cast("long").alias("BaselineVersion"))
 
 
-def test_each_row_goes_to_its_topics_under_a_deterministic_key(spark):
+def test_each_row_goes_to_its_topics_the_anomaly_first_under_a_deterministic_key(spark):
     routed = feed_records.route(scored_row(spark, True), FEED, {"scored": 11, "anomaly": 12}).collect()
     key = f"www|{int(AT.timestamp() * 1000)}".encode()
     assert [(row.topic, bytes(row.key)) for row in routed] == [
-        ("service-use.scored", key),
         ("service-use.anomalies", key),
+        ("service-use.scored", key),
         ("service-use.dead-letter", b"service-use-0-1"),
     ]
-    assert [bytes(row.value[:5]) for row in routed[:2]] == [avro.HEADER.pack(0, 11), avro.HEADER.pack(0, 12)]
-    anomaly = fastavro.schemaless_reader(io.BytesIO(routed[1].value[5:]), avro.parsed("anomaly"))
+    assert [bytes(row.value[:5]) for row in routed[:2]] == [avro.HEADER.pack(0, 12), avro.HEADER.pack(0, 11)]
+    anomaly = fastavro.schemaless_reader(io.BytesIO(routed[0].value[5:]), avro.parsed("anomaly"))
     assert anomaly == {
         "ServiceName": "www",
         "Timestamp": AT,
