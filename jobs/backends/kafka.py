@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from confluent_kafka import (
     IsolationLevel,
     KafkaError,
     KafkaException,
+    TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -22,6 +24,7 @@ from jobs.backends.settings import Platform
 from jobs.errors import JobError
 
 PATIENCE = 3.0  # seconds for an answer that is asked for every second
+SAME = 3.0  # seconds in which a topic's partitions count as the same; a query reads new ones only from its next batch on
 
 
 @dataclass(frozen=True)
@@ -61,25 +64,41 @@ class Ends:
     def __init__(self, platform: Platform, topics: list[str], committed: bool = True):
         self._platform, self._topics = platform, topics
         self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        self._partitions: list[TopicPartition] = []
+        self._described_at = -math.inf
         # The error is raised, not logged.
         self._admin = AdminClient({**platform.credentials.client_options(platform.kafka), "log_level": 0})
 
     def now(self) -> dict[str, dict[int, int]]:
         """The end offsets by topic and partition. Raises JobError where the broker does not answer in time."""
         try:
-            known = self._admin.list_topics(timeout=PATIENCE).topics
-            if missing := [topic for topic in self._topics if topic not in known]:
-                raise JobError(f"no topic {', '.join(missing)}; `sundial up` creates the topics of every declaration")
-            latest = {TopicPartition(t, p): OffsetSpec.latest() for t in self._topics for p in known[t].partitions}
+            if time.monotonic() - self._described_at > SAME:
+                self._partitions, self._described_at = self._described(), time.monotonic()
+            latest = {partition: OffsetSpec.latest() for partition in self._partitions}
             ends: dict[str, dict[int, int]] = {topic: {} for topic in self._topics}
             asked = self._admin.list_offsets(latest, isolation_level=self._isolation, request_timeout=PATIENCE)
             for partition, found in asked.items():
                 ends[partition.topic][partition.partition] = found.result(timeout=PATIENCE).offset
         except (KafkaException, TimeoutError) as error:
+            self._described_at = -math.inf  # a topic may have fewer partitions since then
             raise JobError(
                 f"Kafka at {self._platform.kafka} does not say how far {', '.join(self._topics)} go: {error}"
             ) from error
         return ends
+
+    def _described(self) -> list[TopicPartition]:
+        """All partitions of these topics. The broker is not asked for any other topic."""
+        found, missing = [], []
+        for name, asked in self._admin.describe_topics(TopicCollection(self._topics), request_timeout=PATIENCE).items():
+            try:
+                found += [TopicPartition(name, each.id) for each in asked.result(timeout=PATIENCE).partitions]
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+                missing.append(name)
+        if missing:
+            raise JobError(f"no topic {', '.join(sorted(missing))}; `sundial up` creates the topics of every declaration")
+        return found
 
 
 def count(platform: Platform, topic: str, ranges: dict[int, Range], wait: float) -> int:
