@@ -24,7 +24,7 @@ from stack.deploy import schemas, topics
 from stack.instance import Instance
 from stack.parts import kafka, process, registry
 from supervision.files import StreamFolder
-from supervision.spark_jvm import COMPILE_ALL
+from supervision.spark_jvm import COMPILE_ALL, DRIVER_MEMORY, java_options
 
 REPO = Path(__file__).resolve().parent.parent
 PROGRAMS = {"sundial": REPO / "jobs" / "score.py", "microbatch": REPO / "bench" / "microbatch.py"}
@@ -93,16 +93,15 @@ def promote_again(instance: Instance, feed: Feed) -> None:
 @contextlib.contextmanager
 def driver(instance: Instance, script: Path, *arguments: str) -> Iterator[psutil.Process]:
     """A Spark driver with the settings that the platform gives its streams, stopped at the end."""
-    known = instance.environment()
+    environment = instance.process_environment() | {"PYTHONPATH": str(REPO)}
     conf = {
         "spark.ui.enabled": "false",
-        "spark.driver.memory": "3g",
-        "spark.driver.extraClassPath": f"{known['SUNDIAL_JARS']}/*",
+        "spark.driver.memory": DRIVER_MEMORY,
+        "spark.driver.extraClassPath": f"{environment['SUNDIAL_JARS']}/*",
         "spark.driver.defaultJavaOptions": COMPILE_ALL,
-        "spark.driver.extraJavaOptions": known["SUNDIAL_JAVA_OPTIONS"],
+        "spark.driver.extraJavaOptions": java_options(environment, "STREAM"),
     }
     command = ["spark-submit", "--master", "local[4]", *(part for pair in conf.items() for part in ("--conf", "=".join(pair)))]
-    environment = instance.process_environment() | {"PYTHONPATH": str(REPO)}
     # The command is looked up in the benchmark's own environment, so by its full path.
     command[0] = str(Path(sys.prefix) / "bin" / command[0])
     with (instance.logs / f"{script.stem}.log").open("ab") as log:

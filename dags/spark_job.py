@@ -21,16 +21,14 @@ from dags import lineage
 from dags.links import Dashboard, SparkHistory, show
 from supervision.files import StreamFolder
 from supervision.spark_history import application_in
-from supervision.spark_jvm import COMPILE_ALL
+from supervision.spark_jvm import COMPILE_ALL, DRIVER_MEMORY, java_options
 from supervision.task_life import bound_to_this_task
 
 REPO = Path(__file__).resolve().parent.parent
 CONNECTION = "spark_default"
-DRIVER_MEMORY = "2g"
 BATCH_CORES = 4
 QUERIES_CORES = 2  # of an application of queries; micro-batches of several queries take turns
 DEFAULT_POOL = "default_pool"  # of Airflow; for the jobs that start no Spark session
-LOGGING = f"-Dlog4j2.configurationFile=file:{REPO}/docker/spark/log4j2.properties"
 Afterwards = Callable[[dict], None]
 ForGood = Callable[[dict], bool]
 # Named one by one: what is passed shows in Airflow's "Rendered Templates", so nothing secret may slip in by a prefix. A driver
@@ -48,7 +46,7 @@ def _application(job: str) -> str:
     return str(REPO / "jobs" / f"{job}.py")
 
 
-def _conf(java_options: str, cores: int) -> dict[str, str]:
+def _conf(options: str, cores: int) -> dict[str, str]:
     """What `spark-submit` must know before a job's session begins. A cluster's machines have the repository at the same path."""
     jars = os.environ.get("SUNDIAL_JARS", str(REPO / ".jars" / "spark"))
     return {
@@ -59,7 +57,7 @@ def _conf(java_options: str, cores: int) -> dict[str, str]:
         "spark.executor.memory": DRIVER_MEMORY,
         "spark.driver.extraClassPath": f"{jars}/*",
         "spark.driver.defaultJavaOptions": COMPILE_ALL,
-        "spark.driver.extraJavaOptions": f"{LOGGING} {os.environ.get('SUNDIAL_JAVA_OPTIONS', '')} {java_options}".strip(),
+        "spark.driver.extraJavaOptions": options,
         "spark.executor.extraClassPath": f"{jars}/*",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -149,7 +147,7 @@ def spark_job(
         application_args=[*(["--feed", feed] if feed else []), *options],
         name=f"sundial-{job}",
         conn_id=CONNECTION,
-        conf=_conf(os.environ.get("SUNDIAL_BATCH_JAVA_OPTIONS", ""), BATCH_CORES),
+        conf=_conf(java_options(os.environ, "BATCH"), BATCH_CORES),
         env_vars=_env(),
         **{"pool": os.environ.get("SUNDIAL_SPARK_POOL", DEFAULT_POOL)} | task,
     )
@@ -169,7 +167,7 @@ def stream_command(stream: str, of: str, conn_id: str = CONNECTION) -> list[str]
     # A killed driver leaves its temporary files, native libraries among them: they go at the next launch.
     scratch = StreamFolder.of(os.environ["SUNDIAL_STREAMS"], of, stream).scratch
     hook = SparkSubmitHook(
-        conf=_conf(f"{os.environ.get('SUNDIAL_STREAM_JAVA_OPTIONS', '')} -Djava.io.tmpdir={scratch}".strip(), cores),
+        conf=_conf(f"{java_options(os.environ, 'STREAM')} -Djava.io.tmpdir={scratch}", cores),
         conn_id=conn_id,
         name=f"sundial-{of}.{stream}",
         application_args=[option, of],

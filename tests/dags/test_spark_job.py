@@ -1,13 +1,17 @@
 """How jobs are submitted: by the connection's master, with the platform's settings, and failing in the driver's own words."""
 
 import contextlib
+import itertools
 import os
 import sys
+from types import SimpleNamespace
 
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from bench import platform
 from dags.spark_job import REPO, spark_job, stream_command, stream_environment
+from stack.instance import Instance
 from supervision.spark_history import line
 from supervision.spark_jvm import COMPILE_ALL
 
@@ -97,6 +101,28 @@ def test_a_master_on_this_machine_has_the_cores_that_the_stream_needs(monkeypatc
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", f'{{"conn_type": "spark", "host": "{host}"}}')
     monkeypatch.setenv("SUNDIAL_STREAMS", "/streams")
     assert stream_command("score", "service-use")[:3] == ["spark-submit", "--master", master]
+
+
+def options(command: list[str]) -> dict[str, str]:
+    return dict(each.split("=", 1) for before, each in itertools.pairwise(command) if before == "--conf")
+
+
+def test_a_benchmark_submits_its_driver_like_a_stream(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUNDIAL_STREAM_JAVA_OPTIONS", "-XX:+UseZGC")
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[2]"}')
+    instance, started = Instance(tmp_path).make(0), []
+    process = SimpleNamespace(pid=os.getpid(), poll=lambda: 0, wait=lambda _: 0)
+    monkeypatch.setattr(platform.subprocess, "Popen", lambda command, **_: started.append(command) or process)
+    with platform.driver(instance, platform.PROGRAMS["sundial"], "--feed", "service-use"):
+        pass
+    for name, value in instance.environment().items():
+        monkeypatch.setenv(name, value)
+    [command], stream = started, stream_command("score", "service-use")
+    java = options(command).pop("spark.driver.extraJavaOptions")
+    assert java.endswith("-XX:+UseZGC")
+    scratch = f" -Djava.io.tmpdir={instance.streams}/service-use.score/scratch"
+    assert options(stream).items() >= (options(command) | {"spark.driver.extraJavaOptions": java + scratch}).items()
+    assert (command[1:3], command[-2:]) == (stream[1:3], stream[-2:])
 
 
 def test_a_job_gets_no_secret_of_airflows(spark_submit, tmp_path, monkeypatch):
