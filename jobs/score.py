@@ -29,9 +29,10 @@ def main(platform: Platform) -> None:
     arguments.add_argument("--services", type=_names, default=(), help="score these services only, e.g. checkout,search")
     arguments.add_argument(
         "--checkpoint-interval",
-        type=settings.positive,
+        type=settings.checkpoint_seconds,
         metavar="SECONDS",
-        help="how often offsets are committed, and what has changed is taken up (default: SUNDIAL_CHECKPOINT_SECONDS, or 60)",
+        help="how often offsets are committed, and what has changed is taken up; at least 15"
+        " (default: SUNDIAL_CHECKPOINT_SECONDS, or 60)",
     )
     options = arguments.parse_args()
     feed: Feed = options.feed

@@ -19,6 +19,9 @@ from supervision import task_life
 
 UNATTENDED_SECONDS, UNATTENDED = "SUNDIAL_UNATTENDED_SECONDS", 3600
 CHECKPOINT_SECONDS, CHECKPOINT = "SUNDIAL_CHECKPOINT_SECONDS", 60
+# The next query begins ten seconds before a batch ends or sooner: with shorter batches, two would always run. Spark's real-time
+# mode refuses batches of less than five seconds.
+LEAST_CHECKPOINT = 15
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,14 @@ class Platform:
             credentials=KafkaCredentials.from_environment(),
             events=os.environ.get("SUNDIAL_SPARK_EVENTS", ""),
             unattended=_seconds(UNATTENDED_SECONDS, UNATTENDED),
-            checkpoint=_seconds(CHECKPOINT_SECONDS, CHECKPOINT),
+            checkpoint=_seconds(CHECKPOINT_SECONDS, CHECKPOINT, LEAST_CHECKPOINT),
         )
 
 
-def _seconds(variable: str, default: int) -> int:
+def _seconds(variable: str, default: int, least: int = 1) -> int:
     text = os.environ.get(variable) or str(default)
-    if not text.isdecimal() or not int(text):
-        raise JobError(f"{variable} must be a number of seconds, at least 1, is {text!r}")
+    if not text.isdecimal() or int(text) < least:
+        raise JobError(f"{variable} must be a number of seconds, at least {least}, is {text!r}")
     return int(text)
 
 
@@ -151,6 +154,12 @@ def said(text: str) -> str:
 def positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number above zero")
+    return int(text)
+
+
+def checkpoint_seconds(text: str) -> int:
+    if not text.isdecimal() or int(text) < LEAST_CHECKPOINT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds, at least {LEAST_CHECKPOINT}")
     return int(text)
 
 

@@ -250,7 +250,7 @@ def test_a_new_day_brings_the_baseline_of_the_day_after_it(scoring, baseline, mo
         rows = {row[1]: row for row in scoring.scored()}
         assert (rows[2], rows[3]) == (("checkout", 2, 4, 1, 400.0), ("checkout", 3, 2, 9, 200.0))
 
-    scoring.while_running(act, "--checkpoint-interval", "10")
+    scoring.while_running(act, "--checkpoint-interval", "15")
 
 
 def test_services_that_are_not_named_are_left_out(scoring, baseline):
