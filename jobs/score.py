@@ -72,7 +72,7 @@ def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsR
         if plan := queries.plan_with_first_baseline(handover.running.plan):
             driver.report(state="swapping")
             return plan  # without a handover: so far no reading could be flagged
-        driver.report(**_figures(handover.running), last_error=handover.failure or queries.unread)
+        driver.report(**_figures(handover.running), last_error=handover.failure or queries.unread or topics.few_cores)
         if time.monotonic() - looked >= SELDOM:
             topics.look()
             if plan := handover.plan_with_refused():

@@ -32,6 +32,7 @@ class TopicsRead:
         self._remedy, self._cores = remedy, cores
         self._topics = Topics(platform, self._names)
         self._ids: dict[str, str] = {}
+        self.few_cores: str | None = None  # why readings wait at each handover, as far as that is known
 
     def begin(self) -> list[Topic]:
         """Before a query starts: the topics as they are now. Raises JobError where it can't read all that is not read yet."""
@@ -51,17 +52,16 @@ class TopicsRead:
 
     def look(self) -> None:
         """While the query runs. Raises JobError where a topic was deleted and made anew, as Spark would go on at the old offsets,
-        or where a partition has no core. A broker that is silent, or a topic that is just missing, is no reason to stop."""
+        or where a partition has no core; `few_cores` warns where one has no second core. A broker that is silent, or a topic that
+        is just missing, is no reason to stop."""
         try:
             now = self._topics.described()
         except JobError:
             return
         self._refuse_other({name: topic.id for name, topic in now.items()})
         for name, topic in now.items():
-            if self._cores and topic.partitions > self._cores:
-                enough = f"declare partitions: {topic.partitions} in schemas/feeds/{name}.yaml, then start the stream again"
-                few = f"has {topic.partitions} partitions, and this stream has {self._cores} cores, but each partition needs one"
-                raise JobError(f"topic {name} {few}: {enough}")
+            if self._cores and topic.partitions > self._cores / 2:
+                self._judge_cores(name, topic.partitions, self._cores)
 
     def skip_lost(self) -> list[str]:
         """Have the query, which must not run, go on with what the topics hold. Returns what is lost; empty if nothing is."""
@@ -72,6 +72,17 @@ class TopicsRead:
                 self._kept.go_on_at(topic, continuity.after_gaps(topic, reached))
                 lost += gaps
         return lost
+
+    def _judge_cores(self, name: str, partitions: int, cores: int) -> None:
+        """Of fewer than two for each partition. Raises JobError where one has none."""
+        has = f"topic {name} has {partitions} partitions, and this stream has {cores} cores"
+        enough = f"declare partitions: {partitions} in schemas/feeds/{name}.yaml, then start the stream again"
+        if partitions > cores:
+            raise JobError(f"{has}, but each partition needs one: {enough}")
+        few = f"{has}, so readings wait at each handover, which needs two for each partition: {enough}"
+        if self.few_cores != few:
+            self.few_cores = few
+            print(few, flush=True)
 
     def _refuse_other(self, ids: dict[str, str]) -> None:
         self._refuse([f"topic {name} was deleted and made anew" for name, id_ in ids.items() if id_ != self._ids[name]])
