@@ -151,7 +151,8 @@ class Feed(Declaration):
 
     @property
     def topics(self) -> list[Topic]:
-        """All of them. Derived topics are compacted: readers see the last output of each reading once."""
+        """All of them. Derived topics are compacted: of each reading the last output stays, whichever version of the baseline
+        it has. Before the compaction, readers see all of them."""
         derived = {self.scored_topic: "scored", self.anomalies_topic: "anomaly"}
         return [
             Topic(self.topic, self.partitions, self.retention_days, record=self.record),
