@@ -5,8 +5,8 @@ reading waits between two of them, and each takes up the newest baseline and sch
 readings since the last commit are scored again: outputs carry a deterministic key, so readers upsert.
 """
 
-import math
 import time
+from collections.abc import Callable
 
 from contracts.feeds import Feed
 from jobs.backends import settings, spark
@@ -14,13 +14,13 @@ from jobs.backends.settings import Platform
 from jobs.streams import topics_read
 from jobs.streams.driver import Driver, now
 from jobs.streams.generations import Generations, Offsets
-from jobs.streams.handover import Handover, Turn
+from jobs.streams.handover import Handover
 from jobs.streams.known_writers import KnownWriters
 from jobs.streams.lag_and_rates import Backlog
 from jobs.streams.score_query import Plan, Queries
 from jobs.streams.topics_read import TopicsRead
+from jobs.streams.turn import Turn
 
-WATCH_SECONDS, HANDOVER_SECONDS = 1.0, 0.05  # between two looks; while one query hands over to the next
 SELDOM = 5.0  # seconds, after which topic and registry are looked at again
 
 
@@ -49,22 +49,25 @@ def main(platform: Platform) -> None:
         while plan:
             handover = Handover(platform, queries, generations, topics, options.checkpoint_interval or platform.checkpoint)
             generation = handover.prepare(again)
+            keeps_up = handover.caught_up
             if not options.services:  # the topics' ends must be known before anything goes out
-                driver.measured_by(Backlog(platform, feed, generation.begin, handover.overlap).measure)
+                backlog = Backlog(platform, feed, generation.begin, handover.overlap)
+                driver.measured_by(backlog.measure)
+                keeps_up = backlog.keeps_up
             handover.begin(generation, plan)
             driver.report(query_started_at=now())
-            plan = _watch(handover, driver, queries, topics, bool(options.services))
+            plan = _watch(handover, driver, queries, topics, keeps_up)
             again = handover.refused_since(plan) if plan else {}
             handover.stop()
 
 
-def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsRead, services: bool) -> Plan | None:
+def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsRead, keeps_up: Callable[[], bool]) -> Plan | None:
     """Watches the queries. Returns the plan for a new start: after a query has failed, when the first baseline is there, or when
     the registry has a schema whose id was refused. Returns None when a stop was requested. Raises JobError if a new start does
     not help, or if the topic was deleted and made anew."""
-    looked, unknown = time.monotonic(), 0.0 if services else math.inf  # with services left out, no lag can be measured
-    while not driver.wait(HANDOVER_SECONDS if handover.next else WATCH_SECONDS):
-        if failed := handover.look(driver.health.get("lag_seconds", unknown)):
+    looked = time.monotonic()
+    while not driver.wait(handover.pause):
+        if failed := handover.look(keeps_up):
             driver.report(state="swapping")
             topics.look()  # what then fails says less about the reason
             reached = handover.running.generation.stretch.reached

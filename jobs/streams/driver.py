@@ -83,11 +83,6 @@ class Driver:
         with self._reporting:
             self._state = self._state | state
 
-    @property
-    def health(self) -> dict:
-        """What was measured last; empty before that."""
-        return self._state["health"]
-
     def measured_by(self, measure: Callable[[], dict]) -> None:
         """Calls `measure` each second, in a thread of its own, so also while the query hangs.
 

@@ -14,10 +14,7 @@ it has one, the query is stopped, and the next one begins where the topic ended 
 
 import time
 import traceback
-from dataclasses import dataclass
-
-from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from collections.abc import Callable
 
 from jobs.backends import kafka
 from jobs.backends.kafka import Range
@@ -28,6 +25,7 @@ from jobs.streams.driver import message_of, now
 from jobs.streams.generations import Generation, Generations, Offsets, begin_of_next, has_reached
 from jobs.streams.score_query import Plan, Queries, difference, refuses_what_other_scores
 from jobs.streams.topics_read import TopicsRead
+from jobs.streams.turn import Turn
 
 FIRST_LEAD = 25.0  # seconds before the end of a driver's first batch; Spark has not compiled much of its code by then
 LEAST_LEAD = 10.0  # of later batches; a query gets twice the time that the last one took to begin, or this
@@ -35,37 +33,8 @@ STUCK = 60.0  # seconds after which a batch that should have ended never will
 BEHIND = 20_000  # readings that wait, from which on throughput counts more than latency
 CATCH_UP = 15.0  # seconds of a batch that catches up: its offsets are committed early, should the driver die again
 COUNT_WITHIN = 5.0
-MOST_LAG = 1.0  # seconds
-
-
-@dataclass
-class Turn:
-    """One generation while its query runs. Times are of time.monotonic.
-
-    seconds: length of its batches. live_at: when its tasks were first seen to run, None
-    before. batches: how many it has committed. batch_at: since when it works on the next one, None before it is live.
-    """
-
-    generation: Generation
-    query: StreamingQuery
-    plan: Plan
-    seconds: float
-    started_at: float
-    live_at: float | None = None
-    batches: int = 0
-    batch_at: float | None = None
-
-    def look(self, session: SparkSession) -> None:
-        at = time.monotonic()
-        if self.live_at is None and _works(session, self.query, len(self.generation.begin)):
-            self.live_at = self.batch_at = at
-        progress = self.query.lastProgress
-        if progress and progress.batchId >= self.batches:
-            self.batches, self.batch_at = progress.batchId + 1, at
-
-    def ends_within(self, seconds: float) -> bool:
-        """Whether its batch is to end no later than so many seconds from now, which may be negative."""
-        return self.batch_at is not None and self.batch_at + self.seconds <= time.monotonic() + seconds
+SELDOM, OFTEN, AT_ONCE = 1.0, 0.5, 0.05  # seconds between two looks: at one query, at two, and when the first one is about to end
+ABOUT = 2.0  # seconds by which a batch may end sooner than expected: when it began is known to a look only
 
 
 class Handover:
@@ -85,6 +54,8 @@ class Handover:
         self._lead = FIRST_LEAD
         self._tried = -1  # the batch in which it was last tried to hand over
         self._twice = 0
+        self._waiting: Offsets = {}  # the end of what waited when the driver began; empty once that is done
+        self._counted = 0  # batches after which that was looked for
         self.next: Turn | None = None
         self.failure: str | None = None
 
@@ -100,6 +71,7 @@ class Handover:
         generation = self._generations.begin_anew(begin | earlier, topic.id)
         self._asked = generation.begin
         self._catches_up = bool(covered)
+        self._waiting = {p: end for p, end in topic.ends.items() if end > generation.begin[p]}
         self._behind = sum(topic.ends.values()) - sum(generation.begin.values()) > BEHIND
         return generation
 
@@ -108,10 +80,10 @@ class Handover:
         seconds = min(self._seconds, CATCH_UP) if self._catches_up else self._seconds
         self.running = self._start(generation, plan, seconds, self._behind)
 
-    def look(self, lag: float) -> Turn | None:
+    def look(self, keeps_up: Callable[[], bool]) -> Turn | None:
         """To be called often: hands over where it is time to. Returns a turn whose query has failed, None while all is well.
 
-        lag: seconds by which the stream is behind its topic. A query that is behind goes on by itself: one that overtakes it
+        keeps_up: whether the stream keeps up with its topic. A query that is behind goes on by itself: one that overtakes it
         would score a correction before the reading that it corrects.
         """
         for turn in self._turns:
@@ -122,10 +94,26 @@ class Handover:
                 self._drop_next(turn)
         if self.next:
             self._finish_when_ready(self.running, self.next)
-        elif lag <= MOST_LAG and self._tried < self.running.batches and self.running.ends_within(self._lead):
+        elif self._tried < self.running.batches and self.running.ends_within(self._lead) and keeps_up():
             self._tried = self.running.batches
             self._begin_next()
         return None
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next look."""
+        if self.next is None:
+            return SELDOM
+        return AT_ONCE if self.running.ends_within(ABOUT) else OFTEN
+
+    def caught_up(self) -> bool:
+        """Whether all that waited at the driver's start is committed: all that is known of the lag of a query that leaves
+        readings out."""
+        if self._waiting and self._counted < self.running.batches:
+            self._counted = self.running.batches
+            if self._has_committed(self.running, self._waiting):
+                self._waiting = {}
+        return not self._waiting
 
     def plan_with_refused(self) -> Plan | None:
         """The plan with a schema whose id the query in force refuses; None while the registry has none, or is silent."""
@@ -207,16 +195,18 @@ class Handover:
             return sum(each.end - each.start for each in both.values())
 
     def _has_reached(self, running: Turn, following: Turn) -> bool:
-        """Whether it has committed all that came before the begin of the next one. Ends of transactions and aborted records are
-        no records: they may be left where a batch has ended since then."""
-        reached, begin = running.generation.stretch.reached, following.generation.begin
-        if has_reached(reached, begin):
+        """Whether it has committed all that came before the begin of the next one."""
+        begin = following.generation.begin
+        if has_reached(running.generation.stretch.reached, begin):
             return True
-        if not running.batches or running.batch_at <= following.started_at:
-            return False
-        left = {p: Range(offset, begin[p]) for p, offset in reached.items() if offset < begin[p]}
+        return running.has_ended_a_batch_since(following.started_at) and self._has_committed(running, begin)
+
+    def _has_committed(self, turn: Turn, ends: Offsets) -> bool:
+        """Whether it has committed all that comes before these offsets. Ends of transactions and aborted records are no records:
+        they may be left where a batch has ended since then."""
+        left = {p: Range(at, ends[p]) for p, at in turn.generation.stretch.reached.items() if at < ends.get(p, at)}
         try:
-            return not kafka.count(self._platform, self._generations.topic, left, COUNT_WITHIN)
+            return not left or not kafka.count(self._platform, self._generations.topic, left, COUNT_WITHIN)
         except JobError:  # the broker is silent; the next look asks again
             return False
 
@@ -224,11 +214,3 @@ class Handover:
         query = self._queries.start(generation, plan, seconds, behind)
         print(f"query {generation.number} started at {now()}, baseline version {plan.baseline_version}", flush=True)
         return Turn(generation, query, plan, seconds, time.monotonic())
-
-
-def _works(session: SparkSession, query: StreamingQuery, partitions: int) -> bool:
-    """Whether a task of the query is at work on each partition, those that were added since it was planned included."""
-    tracker = session.sparkContext.statusTracker()
-    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(str(query.runId))]
-    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-    return any(stage and stage.numTasks == stage.numActiveTasks >= partitions for stage in stages)

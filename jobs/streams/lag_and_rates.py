@@ -27,13 +27,18 @@ LONGEST_GAP = 5.0  # between two measurements; over a longer one, while the brok
 
 
 class Behind:
-    """Lag, rates and standstill from counts of records. Pure arithmetic on a monotonic clock in seconds."""
+    """Lag, rates and standstill from counts of records. Pure arithmetic on a monotonic clock in seconds.
+
+    keeps_up: whether all that had come when it was measured before was done at the last measurement. How long measuring takes
+    makes no difference to it, unlike to lag_seconds: a few records that are on their way seem to wait since that measurement.
+    """
 
     def __init__(self):
         self._at: deque[float] = deque(maxlen=MEMORY)
         self._came: deque[int] = deque(maxlen=MEMORY)
         self._counts: deque[tuple[int, int, int]] = deque(maxlen=MEMORY)
         self._stalled = 0.0
+        self.keeps_up = False
 
     def measured(self, at: float, came: int, done: int, dead: int) -> dict:
         """The figures of one measurement; all counts are since the query's first record, `done` those that went out, dead ones
@@ -53,6 +58,7 @@ class Behind:
             if self._came[index] <= came:
                 break
             self._came[index] = came
+        self.keeps_up = done >= (self._came[-1] if known else came)
         self._at.append(at)
         self._came.append(came)
         self._counts.append((came, done, dead))
@@ -113,6 +119,10 @@ class Backlog:
             self._excess.clear()
             done -= besides
         return self._behind.measured(time.monotonic(), came, done, dead)
+
+    def keeps_up(self) -> bool:
+        """See `Behind.keeps_up`, as of the last measurement; False before the first one."""
+        return self._behind.keeps_up
 
     def _further_holes(self, ends: dict[int, int]) -> int:
         """Ends of transactions, what they aborted and what compaction removed have offsets, but nobody gets a record: they are no

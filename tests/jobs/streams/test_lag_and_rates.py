@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from confluent_kafka import Producer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,6 +39,28 @@ def test_rates_are_those_of_the_last_ten_seconds():
     for second in range(1, 31):
         told = behind.measured(float(second), 100 * min(second, 20), 100 * min(second, 20), second)
     assert (told["input_per_second"], told["dead_letters_per_second"], told["dead_letters"]) == (0.0, 1.0, 30)
+
+
+@pytest.mark.parametrize("took", [0.0, 0.3, 2.0])
+def test_a_stream_keeps_up_while_only_the_newest_records_are_on_their_way(took):
+    """However long measuring takes: at 100/s some records are always between the topics, and lag_seconds is a whole period."""
+    behind = Behind()
+    kept = []
+    for period in range(5):
+        at = period * (1 + took)
+        figures = behind.measured(at, came := int(100 * at), came - 2 if period else 0, 0)
+        kept.append(behind.keeps_up)
+    assert (figures["lag_records"], figures["lag_seconds"]) == (2, round(1 + took, 1))
+    assert kept == [True] * 5
+
+
+def test_a_stream_does_not_keep_up_while_records_of_the_measurement_before_wait():
+    behind, kept = Behind(), []
+    assert not behind.keeps_up, "nothing is known yet"
+    for at, came, done in ((0, 5, 0), (1, 10, 4), (2, 15, 10), (3, 20, 14), (4, 20, 20), (60, 30, 20), (61, 40, 30)):
+        behind.measured(float(at), came, done, 0)
+        kept.append(behind.keeps_up)
+    assert kept == [False, False, True, False, True, False, True]
 
 
 def stalled(*measurements: tuple[float, int, int]) -> list[float]:

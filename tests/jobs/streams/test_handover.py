@@ -1,0 +1,260 @@
+"""When queries take turns and when not, by a scripted clock, broker and queries; the generations are real."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from jobs.backends.kafka import Range
+from jobs.backends.topics import Topic
+from jobs.errors import JobError
+from jobs.formats.wire import Writers
+from jobs.streams import handover, turn
+from jobs.streams.generations import Generation, Generations
+from jobs.streams.handover import BEHIND, CATCH_UP, FIRST_LEAD, LEAST_LEAD, STUCK, Handover
+from jobs.streams.score_query import Plan
+
+BATCH = 60
+PLAN = Plan(3, frozenset({1}), Writers("calls-value", ()), (), table_version=3)
+
+
+class Query:
+    """Of one generation: it works, commits and fails as the test says."""
+
+    def __init__(self, generation: Generation):
+        self.generation, self.runId = generation, generation.number
+        self.works, self.isActive, self.lastProgress, self.error = True, True, None, None
+
+    def exception(self) -> Exception | None:
+        return self.error
+
+    def stop(self) -> None:
+        self.isActive = False
+
+    def fail(self, error: Exception) -> None:
+        self.isActive, self.error = False, error
+
+    def commits(self, offset: int) -> None:
+        """Its batch, up to there."""
+        batch = self.lastProgress.batchId + 1 if self.lastProgress else 0
+        for kind, text in (("offsets", f"v1\n{{}}\n{json.dumps({'calls': {'0': offset}})}\n"), ("commits", "v1\n{}")):
+            (self.generation.folder / kind).mkdir(exist_ok=True)
+            (self.generation.folder / kind / str(batch)).write_text(text)
+        self.lastProgress = SimpleNamespace(batchId=batch)
+
+
+class Stream:
+    """One stream with what it meets: the clock, the end of its topic, and how many records the broker counts in some offsets."""
+
+    def __init__(self, folder, monkeypatch):
+        self.at, self.end, self.counted, self.keeps_up, self.silent = 1000.0, 100, 0, True, False
+        self.queries: list[Query] = []
+        self.started: list[tuple[float, bool]] = []  # length of the batches, and whether it is behind
+        folder.mkdir()
+        self.generations = Generations(folder, "calls")
+        for module in (handover, turn):
+            monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.at))
+        monkeypatch.setattr(turn, "_works", lambda session, query, partitions: query.works)
+        monkeypatch.setattr(handover, "kafka", SimpleNamespace(Ends=lambda *_: None, count=self._count))
+        self._topics = SimpleNamespace(begin=self._topic, same=self._topic)
+        self._made = SimpleNamespace(session=None, start=self._start, plan_after=lambda plan: plan, keep_only=lambda plan: None)
+
+    def begin(self) -> Query:
+        """A driver, and its first query, which works at once."""
+        self.handover = Handover(None, self._made, self.generations, self._topics, BATCH)
+        self.handover.begin(self.handover.prepare({}), PLAN)
+        self.look()
+        return self.queries[0]
+
+    def look(self, after: float = 0.0):
+        self.at += after
+        return self.handover.look(lambda: self.keeps_up)
+
+    @property
+    def in_force(self) -> int:
+        return self.handover.running.generation.number
+
+    def _topic(self) -> list[Topic]:
+        if self.silent:
+            raise JobError("Kafka does not answer")
+        return [Topic("calls", "id", {0: Range(0, self.end)})]
+
+    def _count(self, *_) -> int:
+        if self.silent:
+            raise JobError("Kafka does not answer")
+        return self.counted
+
+    def _start(self, generation: Generation, plan: Plan, seconds: float, behind: bool) -> Query:
+        self.queries.append(Query(generation))
+        self.started.append((seconds, behind))
+        return self.queries[-1]
+
+
+@pytest.fixture
+def stream(tmp_path, monkeypatch) -> Stream:
+    return Stream(tmp_path / "checkpoint", monkeypatch)
+
+
+def test_the_next_query_begins_before_the_batch_ends_and_takes_over_when_that_is_committed(stream):
+    first = stream.begin()
+    stream.look(BATCH - FIRST_LEAD - 0.1)
+    assert len(stream.queries) == 1
+    stream.end = 150
+    stream.look(0.1)
+    following = stream.queries[1]
+    assert following.generation.begin == {0: 150}
+    stream.look(FIRST_LEAD)
+    assert (stream.in_force, first.isActive) == (1, True), "it has not committed yet"
+    first.commits(155)
+    stream.look()
+    assert (stream.in_force, first.isActive, following.isActive) == (2, False, True)
+    assert stream.generations.all() == [following.generation]
+
+
+def test_the_next_query_does_not_take_over_before_it_works(stream):
+    first = stream.begin()
+    stream.look(BATCH - FIRST_LEAD)
+    stream.queries[1].works = False
+    first.commits(100)
+    stream.look(FIRST_LEAD)
+    assert (stream.in_force, first.isActive) == (1, True)
+    stream.queries[1].works = True
+    stream.look()
+    assert stream.in_force == 2
+
+
+def test_looks_are_close_only_when_the_first_query_is_about_to_end(stream):
+    stream.begin()
+    stream.end += 1
+    stream.look(BATCH - FIRST_LEAD - 0.1)
+    pauses = [stream.handover.pause]
+    for after in (0.1, FIRST_LEAD - 2.1, 0.1, 30.0):
+        stream.look(after)
+        pauses.append(stream.handover.pause)
+    assert pauses == [1.0, 0.5, 0.5, 0.05, 0.05]
+
+
+def test_a_stream_that_is_behind_does_not_hand_over_until_it_keeps_up(stream):
+    stream.begin()
+    stream.keeps_up = False
+    stream.look(BATCH - 1)
+    assert (len(stream.queries), stream.handover.failure) == (1, None)
+    stream.keeps_up = True
+    stream.look(0.5)
+    assert len(stream.queries) == 2, "in the same batch"
+
+
+def test_a_silent_broker_hinders_a_handover_which_the_next_batch_tries_again(stream):
+    first = stream.begin()
+    stream.silent = True
+    stream.look(BATCH - 1)
+    assert (len(stream.queries), first.isActive) == (1, True)
+    assert stream.handover.failure == "no handover: JobError: Kafka does not answer"
+    stream.silent = False
+    stream.look(0.5)
+    assert len(stream.queries) == 1, "it is tried once in a batch"
+    first.commits(100)
+    stream.look(0.5)
+    stream.look(BATCH - FIRST_LEAD)
+    assert (len(stream.queries), stream.handover.failure) == (2, None)
+
+
+def test_a_next_query_that_fails_is_dropped_and_the_next_batch_tries_again(stream):
+    first = stream.begin()
+    stream.look(BATCH - 1)
+    stream.queries[1].fail(RuntimeError("no memory"))
+    assert stream.look() is None
+    assert (stream.handover.next, stream.handover.failure) == (None, "no handover: no memory")
+    assert (stream.generations.all(), first.isActive) == ([first.generation], True)
+    first.commits(100)
+    stream.look(1)
+    stream.look(BATCH - FIRST_LEAD)
+    assert len(stream.queries) == 3
+    stream.queries[2].works = True
+    first.commits(100)
+    stream.look(FIRST_LEAD)
+    assert stream.in_force == 2, "its number is free again"
+
+
+def test_the_query_in_force_that_fails_is_returned(stream):
+    stream.begin().fail(RuntimeError("no memory"))
+    assert stream.look() is stream.handover.running
+
+
+def test_a_batch_that_never_ends_is_an_error(stream):
+    stream.begin()
+    stream.end += 1
+    stream.look(BATCH - 1)
+    stream.look(1 + STUCK - 0.1)
+    with pytest.raises(JobError, match="generation 1 has not ended its batch 60 s after its time"):
+        stream.look(0.1)
+
+
+@pytest.mark.parametrize(("took", "lead"), [(8.0, 16.0), (4.0, LEAST_LEAD), (20.0, 40.0)])
+def test_the_lead_is_twice_what_the_query_before_took_to_begin_and_no_less_than_ten_seconds(stream, took, lead):
+    first = stream.begin()
+    stream.look(BATCH - FIRST_LEAD)
+    stream.queries[1].works = False
+    stream.look(took)
+    stream.queries[1].works = True
+    first.commits(100)
+    live = stream.at
+    stream.look()
+    assert stream.in_force == 2
+    stream.look(live + BATCH - lead - 0.1 - stream.at)
+    assert len(stream.queries) == 2
+    stream.look(0.1)
+    assert len(stream.queries) == 3
+
+
+def test_offsets_without_a_record_hold_no_handover_up_once_a_batch_has_ended(stream):
+    first = stream.begin()
+    stream.end = 103
+    stream.look(BATCH - 1)
+    stream.look(1)
+    assert stream.in_force == 1, "where nothing is committed since, nothing is counted"
+    stream.counted = 1
+    first.commits(101)
+    stream.look()
+    assert stream.in_force == 1, "one of the offsets from 101 on has a record"
+    stream.silent = True
+    stream.look()
+    assert stream.in_force == 1, "nobody knows"
+    stream.silent, stream.counted = False, 0
+    stream.look()
+    assert stream.in_force == 2, "only ends of transactions are left"
+
+
+def left(stream: Stream, waiting: int) -> None:
+    """By a driver that has died, so many readings before the end of the topic."""
+    stream.generations.begin_anew({0: 0}, "id")
+    stream.end = waiting
+
+
+def test_a_new_stream_begins_at_the_end_of_its_topic_with_whole_batches(stream):
+    assert stream.begin().generation.begin == {0: 100}
+    assert stream.started == [(BATCH, False)]
+
+
+@pytest.mark.parametrize(("waiting", "behind"), [(1, False), (BEHIND, False), (BEHIND + 1, True)])
+def test_a_driver_that_goes_on_commits_early_and_a_stream_far_behind_is_set_for_throughput(stream, waiting, behind):
+    left(stream, waiting)
+    first = stream.begin()
+    assert first.generation.begin == {0: 0}
+    stream.look(CATCH_UP)
+    first.commits(waiting)
+    stream.look()
+    assert stream.in_force == 3
+    assert stream.started == [(CATCH_UP, behind), (BATCH, False)], "only the first one"
+
+
+def test_where_no_lag_is_measured_a_stream_has_caught_up_when_what_waited_is_committed(stream):
+    left(stream, 500)
+    stream.keeps_up = False
+    first, caught_up = stream.begin(), stream.handover.caught_up
+    assert not caught_up()
+    for reached, counted, expected in ((300, 200, False), (499, 1, False), (499, 0, True), (499, 1, True)):
+        stream.counted = counted
+        first.commits(reached)
+        stream.look()
+        assert caught_up() == expected, "ends of transactions are left, and once it has, it has"
