@@ -19,9 +19,9 @@ class Asked(AdminClient):
 
     topics: ClassVar[list[list[str]]] = []
 
-    def describe_topics(self, topics, **options):
-        self.topics.append(topics.topic_names)
-        return super().describe_topics(topics, **options)
+    def describe_topics(self, *asked, **options):
+        self.topics.append(asked[0].topic_names)
+        return super().describe_topics(*asked, **options)
 
     def list_topics(self, *_, **options):
         raise AssertionError("all topics were asked for")
