@@ -35,7 +35,7 @@ def test_times_have_defaults_and_are_set_in_seconds(platform):
     assert (found.unattended, found.checkpoint) == (7200, 20)
 
 
-@pytest.mark.parametrize(("name", "least"), zip(OPTIONAL, (1, 15), strict=True))
+@pytest.mark.parametrize(("name", "least"), list(zip(OPTIONAL, (1, 15), strict=True)))
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "a minute", "²"])
 def test_another_time_is_refused_by_name(platform, name, least, text):
     with pytest.raises(JobError, match=f"^{name} must be a number of seconds, at least {least}, is '{text}'$"):
