@@ -55,6 +55,9 @@ def replay(
     shift_weeks: Annotated[
         int | None, typer.Option(metavar="N", rich_help_panel=TIME, help="Move by N weeks of local time (may be negative).")
     ] = None,
+    repeat: Annotated[
+        bool, typer.Option("--repeat", rich_help_panel=TIME, help="Play it again when it ends, whole weeks further.")
+    ] = False,
     start: Annotated[
         str | None,
         typer.Option("--from", metavar="TIME", rich_help_panel=TIME, help=f"Begin here, after any shift: {TIMESTAMP}."),
@@ -72,7 +75,8 @@ def replay(
     listed with their lines; the others are played.
 
     With --shift-to-now, --speed 0 loads the history up to now, and any other speed plays on live from now; what --from adds of
-    the past goes out at once. Weekday and time of day stay what they were.
+    the past goes out at once. Weekday and time of day stay what they were. With --shift-weeks too, N is the number of weeks: the
+    same times then have the same readings, whenever the command is typed.
 
     Exit code: 0 all played · 1 bad rows or failed deliveries · 2 nothing could be played · 130 stopped by Ctrl-C.
 
@@ -94,6 +98,8 @@ def replay(
         now = round(time.time() * 1000)
         window = Window(*(parse_timestamp(text, declared, now) if text else None for text in (start, until)))
         plan = _plan(capture, now, speed > 0, window, shift_to_now, shift_weeks, thinning, limit)
+        plan = replace(plan, repeat=repeat)
+        _check_end(plan, speed)
         with bar(f"{path.name} → {declared.topic}", plan.total()) as progress:
             report = play(
                 plan.readings(),
@@ -113,12 +119,15 @@ def replay(
 def _plan(capture, now, live, window, shift_to_now, shift_weeks, thinning, limit) -> ReplayPlan:
     if not shift_to_now:
         return ReplayPlan(capture, capture.survey(), shift_weeks or 0, window, thinning, limit)
-    if shift_weeks is not None:
-        raise typer.BadParameter("--shift-to-now and --shift-weeks exclude each other")
-    plan = ReplayPlan.to_now(capture, now, live, thinning)
+    plan = ReplayPlan.to_now(capture, now, live, thinning, shift_weeks)
     start = plan.window.start if window.start is None else window.start
     end = plan.window.end if window.end is None else window.end
     return replace(plan, window=Window(start, end), limit=limit)
+
+
+def _check_end(plan: ReplayPlan, speed: float) -> None:
+    if plan.repeat and not speed and plan.window.end is None and plan.limit is None:
+        raise typer.BadParameter("--repeat has no end at full speed: add --speed N, --until TIME or --limit N")
 
 
 def _print_plan(plan: ReplayPlan, report) -> None:

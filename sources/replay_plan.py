@@ -1,13 +1,14 @@
-"""What of a capture is played, and where in time: thinned, then shifted, then cut to a window."""
+"""What of a capture is played, and where in time: thinned, then shifted, then cut to a window; once, or again and again."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from sources.capture import BadRows, Capture, Survey
 from sources.readings import between, limited
-from sources.shift import Shift, weeks_to_now
+from sources.shift import Shift, weeks_of, weeks_to_now
 from sources.thinning import Thinning
 
 
@@ -28,7 +29,11 @@ class Window:
 
 @dataclass
 class ReplayPlan:
-    """A capture set in time. `left_out` counts readings without a place on the shifted clock, once they were read."""
+    """A capture set in time. `left_out` counts readings without a place on the shifted clock, once they were read.
+
+    repeat: whether the capture is played again when it ends. `weeks` alone decides which reading a time has, not when the play
+    begins.
+    """
 
     capture: Capture
     survey: Survey
@@ -36,34 +41,67 @@ class ReplayPlan:
     window: Window = Window()
     thinning: Thinning | None = None
     limit: int | None = None
+    repeat: bool = False
     left_out: int = 0
 
     @classmethod
-    def to_now(cls, capture: Capture, now: int, live: bool, thinning: Thinning | None = None) -> "ReplayPlan":
-        """A capture moved so that it reaches past now: its history, or what can be played live from now on."""
+    def to_now(
+        cls, capture: Capture, now: int, live: bool, thinning: Thinning | None = None, weeks: int | None = None
+    ) -> "ReplayPlan":
+        """A capture moved so that it reaches past now: its history, or what can be played live from now on.
+
+        weeks: by how many it is moved; None: by as many as `weeks_to_now` says.
+        """
         survey, feed = capture.survey(), capture.feed
-        weeks = weeks_to_now(survey.last, now, feed.timezone)
+        weeks = weeks_to_now(survey.last, now, feed.timezone) if weeks is None else weeks
         return cls(capture, survey, weeks, Window.around(now, live, feed.interval_seconds), thinning)
 
     def readings(self) -> Iterator[pa.RecordBatch]:
-        shift = Shift(self.weeks, self.capture.feed.timezone)
-        for each in limited(self._set(shift, self.thinning), self.limit):
-            self.left_out = shift.left_out
-            yield each
+        return limited(self._unlimited(), self.limit)
 
-    def total(self) -> int:
-        """How many readings there are to play; of a thinned capture to within a minute."""
+    def _unlimited(self) -> Iterator[pa.RecordBatch]:
+        left_out = 0
+        for weeks, start in self._rounds():
+            shift = Shift(weeks, self.capture.feed.timezone)
+            for each in self._set(shift, self.thinning, start):
+                self.left_out = left_out + shift.left_out
+                yield each
+            left_out += shift.left_out
+
+    def total(self) -> int | None:
+        """How many readings there are to play; of a thinned capture to within a minute. None where it has no end."""
+        if self.repeat:
+            return self.limit
         if self.window == Window():
             rows = self.survey.rows
         else:
-            rows = sum(each.num_rows for each in self._set(Shift(self.weeks, self.capture.feed.timezone), None))
+            shift = Shift(self.weeks, self.capture.feed.timezone)
+            rows = sum(each.num_rows for each in self._set(shift, None, self.window.start))
         rows *= self.thinning.factor if self.thinning else 1
         return rows if self.limit is None else min(rows, self.limit)
 
-    def _set(self, shift: Shift, thinning: Thinning | None) -> Iterator[pa.RecordBatch]:
+    def _rounds(self) -> Iterator[tuple[int, int | None]]:
+        """By how many weeks the capture is moved each time, and the first moment that is played then: after the time before."""
+        yield self.weeks, self.window.start
+        if not self.repeat:
+            return
+        feed, survey = self.capture.feed, self.survey
+        weeks, further = self.weeks, weeks_of(survey.first, survey.last, feed.timezone)
+        while self.window.end is None or self._last(weeks) < self.window.end:
+            after = self._last(weeks) + 1
+            weeks += further
+            if self.window.start is None or self.window.start <= self._last(weeks):
+                yield weeks, after if self.window.start is None else max(after, self.window.start)
+
+    def _last(self, weeks: int) -> int:
+        """When the last reading of the capture is, moved by so many weeks."""
+        moved, _ = Shift(weeks, self.capture.feed.timezone).instants(np.array([self.survey.last]))
+        return int(moved[0])
+
+    def _set(self, shift: Shift, thinning: Thinning | None, start: int | None) -> Iterator[pa.RecordBatch]:
         readings = self.capture.readings(BadRows())  # the survey has noted them
         if thinning:
             readings = thinning.readings(readings)
-        if self.weeks:
+        if shift.weeks:
             readings = shift.readings(readings)
-        return between(readings, self.window.start, self.window.end)
+        return between(readings, start, self.window.end)

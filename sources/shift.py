@@ -29,6 +29,12 @@ def weeks_to_now(last: int, now: int, zone: str) -> int:
     return -int((wall[0] - wall[1] - DAY_AHEAD) // WEEK)
 
 
+def weeks_of(first: int, last: int, zone: str) -> int:
+    """How many whole weeks of the wall clock a capture covers, at least one: so far apart begin its repetitions."""
+    wall = to_wall(np.array([first, last]), zone)
+    return max(1, int((wall[1] - wall[0]) // WEEK))
+
+
 @dataclass
 class Shift:
     """A shift by whole weeks in a zone; counts the readings that have no place on the target's clock."""

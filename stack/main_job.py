@@ -15,9 +15,10 @@ from contracts.feeds import Feed, load_feed
 from stack import demo
 from stack.errors import StackError, tail
 from stack.instance import Instance
-from stack.parts import airflow, live, process, status
+from stack.parts import airflow, live, process, samples, status
 from stack.parts.airflow_api import AirflowApi
 from stack.parts.lifecycle import Say, Starting
+from stack.parts.samples import SAMPLES
 from stack.parts.streams import Stream
 
 STREAM: Literal["score"] = "score"
@@ -35,8 +36,11 @@ def run(instance: Instance, say: Say) -> None:
         step(say, 1, "start Kafka and the schema registry, deploy topics and contracts (Airflow boots meanwhile)")
         starting = Starting(instance, say)
         starting.data.result()
-        step(say, 2, f"load {demo.HISTORY_DAYS} days of {live.SERVICES} simulated services into {feed.topic}")
-        count = demo.load_history(instance, feed)
+        others = {sample: load_feed(sample.feed) for sample in SAMPLES}
+        topics = ", ".join(other.topic for other in others.values())
+        what = f"load {demo.HISTORY_DAYS} days of {live.SERVICES} simulated services into {feed.topic}"
+        step(say, 2, f"{what}, and {samples.WEEKS} weeks of samples, moved to the present, into {topics}")
+        count = demo.load_history(instance, feed) + sum(samples.load_history(instance, sample) for sample in SAMPLES)
         say(f"{count:,} readings" if count else "the history is there already")
         seen = ends(instance, feed.anomalies_topic)
         step(say, 3, "start live readings; something goes wrong with checkout at once")
@@ -54,22 +58,41 @@ def run(instance: Instance, say: Say) -> None:
     else:
         api.watch(nightly, api.start(nightly), say, NIGHTLY_TIMEOUT)
     step(say, 6, f"{Stream(feed.name, STREAM).dag}: Airflow keeps the scoring stream running; it takes up the promoted baseline")
-    say(f"baseline version {await_stream(instance, api, feed)} is in force")
+    say(f"baseline version {await_stream(instance, feed)} is in force")
     step(say, 7, f"wait for anomalies in {feed.anomalies_topic}")
     for anomaly in anomalies(instance, feed, seen, since):
         say(f"  {describe(anomaly)}")
-    step(say, 8, "the other feeds: their samples, moved to the present; and the incidents of the past five weeks")
-    others = live.start_samples(instance)
-    for dag in meanwhile(feed.name, others):
-        api.unpause(dag)
-    say("Airflow starts their streams, computes their baselines and finds the incidents while you look around")
+    step(say, 8, "the other feeds: their baselines, and then the last day of their samples, scored by these")
+    say(f"look around meanwhile: {instance.api}")
+    start_others(instance, api, list(others.values()), say)
+    for sample, other in others.items():
+        samples.start(instance, sample)
+        await_scored(instance, other)
+        say(f"{other.name} is scored")
+    for name in (Stream(incident_queries.NAME, "queries").dag, f"find_incidents.{feed.name}"):
+        api.unpause(name)
+    say("Airflow finds the incidents of the past five weeks while you look around")
 
 
-def meanwhile(feed: str, others: list[str]) -> list[str]:
-    """The DAGs that begin their work while a person looks around: the streams of the other feeds first, as they start soonest."""
-    streams = [Stream(other, STREAM).dag for other in others]
-    incidents = [Stream(incident_queries.NAME, "queries").dag, *(f"find_incidents.{each}" for each in (feed, *others))]
-    return [*streams, *incidents, *(f"nightly_baseline.{other}" for other in others)]
+def start_others(instance: Instance, api: AirflowApi, feeds: list[Feed], say: Say) -> None:
+    """Streams that run, each with a baseline. A feed whose baseline fails goes on without one: the others are worth a look."""
+    nights = {}
+    for feed in feeds:
+        # Unpaused first: the archive of the first night is what it runs for.
+        api.unpause(f"find_incidents.{feed.name}")
+        api.unpause(Stream(feed.name, STREAM).dag)
+        nights[feed.name] = None if promoted_today(instance, feed) else api.start(f"nightly_baseline.{feed.name}")
+    for feed in feeds:
+        least = 0
+        try:
+            if night := nights[feed.name]:
+                api.watch(f"nightly_baseline.{feed.name}", night, say, NIGHTLY_TIMEOUT)
+            else:
+                api.unpause(f"nightly_baseline.{feed.name}")
+        except StackError as error:
+            least = -1
+            say(f"{feed.name} has no baseline yet: {error}")
+        await_stream(instance, feed, least)
 
 
 def step(say: Say, number: int, what: str) -> None:
@@ -83,17 +106,32 @@ def promoted_today(instance: Instance, feed: Feed) -> dt.datetime | None:
     return promoted if promoted and promoted.astimezone(feed.zone).date() == dt.datetime.now(feed.zone).date() else None
 
 
-def await_stream(instance: Instance, api: AirflowApi, feed: Feed) -> int:
-    """Wait until the stream runs and has a baseline; the baseline's version."""
+def await_stream(instance: Instance, feed: Feed, least: int = 0) -> int:
+    """Wait until the stream runs and has a baseline of at least that version, -1 being none; the baseline's version."""
     supervised, deadline = Stream(feed.name, STREAM), time.monotonic() + STREAM_TIMEOUT
     while True:
         stream = supervised.status(instance)
         version = stream.heartbeat.get("baseline_version", -1)
-        if stream.state == "running" and version >= 0:
+        if stream.state == "running" and version >= least:
             return version
         if time.monotonic() > deadline:
             what = f"stream {stream.name} is {stream.state} after {STREAM_TIMEOUT:.0f} s, baseline {version}; its log ends:\n"
             raise StackError(what + tail(stream.log), log=stream.log, remedy=f"see {instance.airflow}/dags/{supervised.dag}")
+        time.sleep(0.3)
+
+
+def await_scored(instance: Instance, feed: Feed) -> None:
+    """Wait until the feed's stream has written a scored row."""
+    deadline = time.monotonic() + STREAM_TIMEOUT
+    while not sum(partition.offset for partition in ends(instance, feed.scored_topic)):
+        if time.monotonic() > deadline:
+            what, log = (
+                f"no scored row in {feed.scored_topic} within {STREAM_TIMEOUT:.0f} s",
+                Stream(feed.name, STREAM).folder(instance).log,
+            )
+            raise StackError(
+                what, log=log, remedy="does the stream run? sundial status; does its sample? sundial logs live." + feed.name
+            )
         time.sleep(0.3)
 
 

@@ -50,7 +50,7 @@ def restarts(row: dict) -> str:
 def print_status(report: dict, stalled: float) -> None:
     """stalled: seconds without progress, from which on they are shown."""
     console.print(f"{report['home']}: dashboard {report['dashboard']}, Airflow {report['airflow']}", soft_wrap=True)
-    colours = {"healthy": "green", "running": "green", "stopped": "dim", "ended": "dim"}
+    colours = {"healthy": "green", "running": "green", "stopped": "dim"}
     table = Table("process", "state", "pid", "port", "uptime", "restarts", "log", box=None)
     for row in report["processes"]:
         uptime = "" if row["uptime_seconds"] is None else f"{row['uptime_seconds']} s"

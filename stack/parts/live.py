@@ -1,5 +1,4 @@
-"""The readings that flow while one looks around: simulated services with something going wrong, and as the other feeds the real
-captures in samples/, moved to the present."""
+"""The readings that flow while one looks around: simulated services with something going wrong."""
 
 import datetime as dt
 import shutil
@@ -11,7 +10,7 @@ from confluent_kafka.admin import OffsetSpec
 
 from contracts.feeds import Feed, load_feed
 from stack.deploy.cluster import admin
-from stack.instance import ROOT, Instance
+from stack.instance import Instance
 from stack.parts import process
 
 NAME = "live"
@@ -20,11 +19,6 @@ SERVICES = 4
 SEED = 7
 # From the moment the live readings start: something at once, and more while one looks around.
 INCIDENTS = ("surge@checkout+0s..30m", "outage@search+12m..5m", "slow-leak@login+20m..30m", "stuck@catalog+60m..15m")
-SAMPLES = {  # by feed, as `sundial replay` takes them
-    "road-traffic": "metro_interstate_traffic_volume.csv.gz --service I-94 --time-column date_time --value-column traffic_volume",
-    "world-cup": "worldcup98_requests_per_minute.csv.gz --service www --timezone UTC --time-column period --value-column count",
-}
-SAMPLE_WEEKS = 9
 
 
 def newest(instance: Instance, feed: Feed) -> dt.datetime:
@@ -43,7 +37,7 @@ def part(instance: Instance) -> process.Part:
     command += ["--from", since.strftime("%Y-%m-%d %H:%M:%S")]
     for incident in INCIDENTS:
         command += ["--incident", incident]
-    return _part(instance, NAME, command)
+    return playing(instance, NAME, command)
 
 
 def start(instance: Instance) -> None:
@@ -52,28 +46,12 @@ def start(instance: Instance) -> None:
     process.start(instance, part(instance))
 
 
-def ends_by_itself(name: str) -> bool:
-    """Whether a part of that name is a sample, which is over some day."""
-    return name in {f"{NAME}.{feed}" for feed in SAMPLES}
-
-
-def start_samples(instance: Instance) -> list[str]:
-    """Play each sample into its feed, nine weeks at once and then on in real time, where it does not play yet; the feeds."""
-    for feed, arguments in SAMPLES.items():
-        (file, *columns), name = arguments.split(), f"{NAME}.{feed}"
-        if not process.find(instance, name):
-            begin = (dt.datetime.now(dt.UTC) - dt.timedelta(weeks=SAMPLE_WEEKS)).isoformat(timespec="seconds")
-            played = ["--shift-to-now", "--speed", "1", "--from", begin, "--skip-bad"]
-            command = ["replay", str(ROOT / "samples" / file), "--feed", feed, *columns, *played]
-            process.start(instance, _part(instance, name, command))
-    return list(SAMPLES)
-
-
 def healthy(instance: Instance, name: str = NAME) -> bool:
     """It runs: it answers no requests that would say more."""
     return process.find(instance, name) is not None
 
 
-def _part(instance: Instance, name: str, command: list[str]) -> process.Part:
+def playing(instance: Instance, name: str, command: list[str]) -> process.Part:
+    """A part that is a command of `sundial`."""
     sundial = shutil.which("sundial", path=str(Path(sys.executable).parent)) or "sundial"
     return process.Part(name, [sundial, *command], instance.process_environment(), healthy=lambda: healthy(instance, name))

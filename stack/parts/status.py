@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 from contracts.baseline_log import baseline_log
 from stack.instance import Instance
-from stack.parts import airflow, alerts, kafka, live, process, registry, serving, watcher
+from stack.parts import airflow, alerts, kafka, process, registry, serving, watcher
 from supervision.status import read_all
 
 STALLED = 10.0  # seconds in which nothing was done of what waits; a restart is not one
@@ -16,7 +16,7 @@ class Row:
     """One process of the stack."""
 
     name: str
-    state: str  # healthy, unhealthy, dead (started but gone), ended (as it does some day), stopped
+    state: str  # healthy, unhealthy, dead (started but gone), stopped
     pid: int | None
     port: int | None
     uptime_seconds: int | None
@@ -55,10 +55,9 @@ def checks(instance: Instance) -> dict[str, bool]:
     return brokers | {registry.NAME: registry.healthy(instance)} | components | others
 
 
-def state_of(running: bool, started: bool, healthy: bool, ends: bool = False) -> str:
-    """ends: whether it ends by itself."""
+def state_of(running: bool, started: bool, healthy: bool) -> str:
     if not running:
-        return ("ended" if ends else "dead") if started else "stopped"
+        return "dead" if started else "stopped"
     return "healthy" if healthy else "unhealthy"
 
 
@@ -69,7 +68,7 @@ def rows(instance: Instance) -> list[Row]:
     restarts, now, found = watcher.restarts(instance), dt.datetime.now(dt.UTC), []
     for name in [*health, *(name for name in names if name not in health)]:
         running = process.find(instance, name)
-        state = state_of(running is not None, name in names, health.get(name, True), live.ends_by_itself(name))
+        state = state_of(running is not None, name in names, health.get(name, True))
         told = restarts.get(name, watcher.Restarts())
         found.append(
             Row(
@@ -118,7 +117,7 @@ def baselines(instance: Instance) -> dict[str, dict]:
 
 def ill(report: dict) -> bool:
     """Whether something that should run is not healthy."""
-    processes = [row["state"] not in ("healthy", "ended") for row in report["processes"]]
+    processes = [row["state"] != "healthy" for row in report["processes"]]
     streams = [row["state"] in ("dead", "stale") or row["stalled_seconds"] > STALLED for row in report["streams"]]
     return any(processes + streams)
 

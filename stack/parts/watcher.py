@@ -16,7 +16,7 @@ from functools import partial
 from contracts.alerts import VARIABLES
 from stack.errors import Busy, tail
 from stack.instance import ROOT, Instance, default_path
-from stack.parts import airflow, alerts, kafka, live, process, registry, serving
+from stack.parts import airflow, alerts, kafka, live, process, registry, samples, serving
 from stack.parts.restarts import History, Limits, Observation, Start, Wait, decide
 
 NAME = "watcher"
@@ -46,7 +46,7 @@ class Restarts:
 
 
 def watched(instance: Instance) -> dict[str, Watched]:
-    """By name, in the order in which they start. Neither the samples, which end by themselves, nor Kafka Connect."""
+    """By name, in the order in which they start. Kafka Connect is not among them."""
     brokers = tuple(kafka.names(instance))
     found = {
         name: Watched(partial(kafka.part, instance, broker), partial(kafka.healthy, instance, broker))
@@ -59,6 +59,9 @@ def watched(instance: Instance) -> dict[str, Watched]:
     data = (*brokers, registry.NAME)
     found[alerts.NAME] = Watched(partial(alerts.part, instance), partial(alerts.healthy, instance), data)
     found[live.NAME] = Watched(partial(live.part, instance), partial(live.healthy, instance), data)
+    for sample in samples.SAMPLES:
+        playing = partial(live.healthy, instance, sample.name)
+        found[sample.name] = Watched(partial(samples.part, instance, sample), playing, data)
     return found
 
 

@@ -21,6 +21,7 @@ from stack.instance import ROOT, Instance
 from stack.main_job import STEPS
 from stack.parts import live, process
 from stack.parts.airflow_api import AirflowApi
+from stack.parts.samples import SAMPLES
 from stack.parts.streams import Stream
 from tests.end_to_end import oracle
 from tests.serving.conftest import CHROMIUM, QUIET
@@ -29,7 +30,7 @@ from tests.support.waiting import until
 
 pytestmark = [pytest.mark.timeout(3000), pytest.mark.full, pytest.mark.parts]
 FEED = load_feed("service-use")
-FEEDS = (FEED.name, *live.SAMPLES)
+FEEDS = (FEED.name, *(sample.feed for sample in SAMPLES))
 SOON = 1200.0  # seconds; after `make run`, Airflow still computes baselines and finds incidents
 PICTURE = ROOT / "build" / "dashboard.png"
 NIGHTLY = f"nightly_baseline.{FEED.name}"
@@ -115,6 +116,10 @@ def test_the_main_job_from_nothing_to_anomalies_and_to_nothing_again(instance):
     dates = [night["partition_key"] for night in nights]
     assert len(dates) == len(set(dates)), "one night for a date, and no second; the next one may have become due"
     make(instance, "status")
+    fleet = httpx.get(f"{instance.api}/api/fleet", params={"points": "0"}, timeout=30).json()["services"]
+    samples = {each["feed"]: each for each in fleet if each["feed"] in FEEDS[1:]}
+    assert samples.keys() == set(FEEDS[1:])
+    assert {each["status"] for each in samples.values()} <= {"normal", "anomalous"}, "scored by a baseline, and not silent"
 
     until("each feed is scored by its baseline", lambda: min(baseline(instance, feed) for feed in FEEDS) >= 0, SOON)
     until("an incident goes on", lambda: incidents(instance, service="checkout", state="open"), SOON)

@@ -65,6 +65,16 @@ def test_played_live_what_is_past_goes_out_at_once(run):
     assert done.exit_code == 0
 
 
+def test_a_capture_that_is_over_is_played_again(run):
+    """Not moved to now, but repeated until it is: its times follow from those of 1998, whenever the command is typed."""
+    live = ["--shift-to-now", "--shift-weeks", "0", "--repeat", "--speed", "1", "--from", "-10m"]
+    done = run("replay", *WORLD_CUP, "--feed", "service-use", *live, "--limit", 3)
+    assert done.exit_code == 0
+    first = re.search(r"^3 events.*deliveries, (.+?) E[DS]T to", done.stdout, re.M)[1]
+    local = dt.datetime.now(load_feed("service-use").zone).replace(tzinfo=None)
+    assert dt.timedelta(minutes=8) < local - dt.datetime.fromisoformat(first) <= dt.timedelta(minutes=11)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -73,7 +83,7 @@ def test_played_live_what_is_past_goes_out_at_once(run):
         (["replay", *WORLD_CUP, "--feed", "road-traffic", "--thin", "3"], "every 3600 s, which does not divide a minute"),
         (["replay", *WORLD_CUP, "--feed", "world-cup"], "error: subject world-cup-value is not registered"),
         (["replay", *WORLD_CUP, "--feed", "world-cup", "--from", "tomorrow"], "error: 'tomorrow' is no time"),
-        (["replay", *WORLD_CUP, "--feed", "world-cup", "--shift-to-now", "--shift-weeks", "1"], "exclude each other"),
+        (["replay", *WORLD_CUP, "--feed", "world-cup", "--repeat"], "--repeat has no end at full speed: add --speed N"),
         (["simulate", "--feed", "service-use"], "choose one"),
         (["simulate", "--feed", "service-use", "--out", "x"], "--out needs --from"),
         (["simulate", "--feed", "service-use", "--live", "--services", "a,a"], "names must be distinct"),
