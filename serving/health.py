@@ -7,6 +7,7 @@ from fastapi import APIRouter
 
 from serving import health_models
 from serving.dependencies import CurrentState
+from serving.settings import SERVICES
 from serving.state import State
 
 SILENT = 60.0  # seconds without a turn of the thread that follows Kafka, after which it stands still
@@ -95,5 +96,5 @@ def _of_services(state: State) -> Iterator[str]:
         yield (
             f"Feed {feed} has more services than the {most:,} of which serving keeps readings; "
             f"{each.example[:80]!r}, for example, has none. {known}"
-            "Stop what sends names that are made up, or raise services_per_feed in serving/settings.py."
+            f"Stop what sends names that are made up, or set {SERVICES} to a higher number and start serving again."
         )

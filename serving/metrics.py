@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from contracts.feeds import Feed
 from serving.dependencies import CurrentState
+from serving.service_metrics import of_each_service, of_incidents
 from serving.state import State
 from serving.streams import Stream, streams
 from supervision.status import REPORTED_STATES
@@ -25,7 +26,7 @@ router = APIRouter()
 @router.get("/metrics", tags=["state"], summary="Metrics for Prometheus", response_class=Response)
 def metrics(state: CurrentState) -> Response:
     """In Prometheus' text format. `sundial_stream_*` by feed and stream; `sundial_feed_*`, `sundial_baseline_*`,
-    `sundial_gate_*` and `sundial_serving_*` by feed."""
+    `sundial_gate_*` and `sundial_serving_*` by feed, `sundial_service_*` by feed and service."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(state))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
@@ -45,6 +46,8 @@ class _Collector:
         yield from _of_baselines(self._state, readable)
         yield from _of_gates(self._state, readable)
         yield from _of_services(self._state)
+        yield from of_each_service(self._state)
+        yield of_incidents(self._state, readable)
 
 
 def _of_streams(found: list[Stream], now: dt.datetime) -> Iterator[Metric]:

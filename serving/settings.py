@@ -19,6 +19,9 @@ PAGE = "SUNDIAL_API"
 AIRFLOW, AIRFLOW_USER, AIRFLOW_PASSWORD = "SUNDIAL_AIRFLOW", "SUNDIAL_AIRFLOW_USER", "SUNDIAL_AIRFLOW_PASSWORD"
 AIRFLOW_URL = "SUNDIAL_AIRFLOW_URL"
 USERS, SESSION = "SUNDIAL_USERS", "SUNDIAL_SESSION_SECRET"
+SERVICES, METRICS_SERVICES = "SUNDIAL_SERVICES_PER_FEED", "SUNDIAL_METRICS_SERVICES_PER_FEED"
+LEAST = {SERVICES: 1, METRICS_SERVICES: 0}  # of what is a whole number
+MOST = 1_000_000
 LEAST_SECRET = 32  # characters
 REQUIRED = {
     "SUNDIAL_KAFKA": "bootstrap.servers of the brokers, e.g. 127.0.0.1:9092",
@@ -58,6 +61,7 @@ class Settings:
     services_per_feed: int = 2000  # those of the baseline in force first
     anomalies_per_feed: int = 1000
     incidents_per_feed: int = 1000
+    metrics_services_per_feed: int = 200  # those of the baseline in force first; each costs Prometheus six series
     client_queue: int = 5000  # events that wait for one slow page before it must reload: more than readings that come at once
 
     @classmethod
@@ -80,6 +84,9 @@ class Settings:
             provider = ProviderSettings.from_environment(env, page)
         except ProviderSettingsError as error:
             mistakes.append(str(error))
+        counts = {name: env[name] for name in LEAST if env.get(name)}
+        wrong = [name for name, text in counts.items() if not _is_count(text, LEAST[name])]
+        mistakes += [f"{name} is no whole number from {LEAST[name]} to {MOST:,}" for name in wrong]
         if mistakes:
             raise SettingsError("\n".join(mistakes))
         hosts = [host.strip() for host in env.get("SUNDIAL_API_HOSTS", "").split(",") if host.strip()]
@@ -100,10 +107,16 @@ class Settings:
             provider=provider,
             audit=_path(env, audit.FILE),
             session_secret=env.get(SESSION) or secrets.token_urlsafe(64),
+            services_per_feed=int(counts.get(SERVICES, cls.services_per_feed)),
+            metrics_services_per_feed=int(counts.get(METRICS_SERVICES, cls.metrics_services_per_feed)),
         )
 
     def airflow_rest(self) -> AirflowRest | None:
         return AirflowRest(self.airflow, self.airflow_user, self.airflow_password) if self.airflow else None
+
+
+def _is_count(text: str, least: int) -> bool:
+    return text.isdecimal() and len(text) <= len(str(MOST)) and least <= int(text) <= MOST
 
 
 def _path(env: Mapping[str, str], name: str) -> Path | None:

@@ -32,7 +32,10 @@ MOST_BROKERS = 9
 COPIES = 3  # of each record, where there are as many brokers
 SPARK_MASTER = "SUNDIAL_SPARK_MASTER"  # where jobs run instead, e.g. spark://head:7077
 # What the person who starts a stack may say to every part.
-INHERITED = ("SUNDIAL_CHECKPOINT_SECONDS", "SUNDIAL_STREAM_JAVA_OPTIONS", SPARK_MASTER)
+INHERITED = (
+    *("SUNDIAL_CHECKPOINT_SECONDS", "SUNDIAL_STREAM_JAVA_OPTIONS", SPARK_MASTER),
+    *("SUNDIAL_SERVICES_PER_FEED", "SUNDIAL_METRICS_SERVICES_PER_FEED"),
+)
 PATIENCE = 10.0  # seconds that a command waits for the lock: the watcher holds it for moments, another command for minutes
 MARK = "SUNDIAL_STACK"  # in the environment of each process that a stack starts, and of nothing else
 

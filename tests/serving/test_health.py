@@ -43,7 +43,7 @@ def test_health_says_which_services_found_no_room(offline, feed, lake):
     assert body["crowded"] == [{"feed": feed.name, "evicted_services": 2, "turned_away_readings": 0, "example": "y"}]
     assert body["remedies"] == [
         f"Feed {feed.name} has more services than the 2 of which serving keeps readings; 'y', for example, has none. "
-        "Stop what sends names that are made up, or raise services_per_feed in serving/settings.py."
+        "Stop what sends names that are made up, or set SUNDIAL_SERVICES_PER_FEED to a higher number and start serving again."
     ]
     world.promote(lake, feed, dict.fromkeys(("a", "z", "b"), 100.0))
     until("the promotion is seen", lambda: len(state.tables.services(feed)) == 3)

@@ -20,6 +20,18 @@ def test_settings_name_every_variable_at_fault():
     assert Settings.from_env(env | {"SUNDIAL_API_HOSTS": "sundial.example, 127.0.0.1"}).hosts == ("sundial.example", "127.0.0.1")
 
 
+def test_a_bound_is_a_whole_number():
+    env = {"SUNDIAL_KAFKA": "k:1", "SUNDIAL_REGISTRY": "http://r/", "SUNDIAL_LAKE": "/l/", "SUNDIAL_STREAMS": "/s"}
+    for text in ("-1", "many", "1e3", "1000001", "9" * 5000):
+        with pytest.raises(SettingsError, match=r"^SUNDIAL_METRICS_SERVICES_PER_FEED is no whole number from 0 to 1,000,000$"):
+            Settings.from_env(env | {"SUNDIAL_METRICS_SERVICES_PER_FEED": text})
+    with pytest.raises(SettingsError, match=r"^SUNDIAL_SERVICES_PER_FEED is no whole number from 1 to"):
+        Settings.from_env(env | {"SUNDIAL_SERVICES_PER_FEED": "0"})
+    assert Settings.from_env(env | {"SUNDIAL_SERVICES_PER_FEED": "5000"}).services_per_feed == 5000
+    assert Settings.from_env(env | {"SUNDIAL_METRICS_SERVICES_PER_FEED": "0"}).metrics_services_per_feed == 0
+    assert Settings.from_env(env | {"SUNDIAL_METRICS_SERVICES_PER_FEED": ""}).metrics_services_per_feed == 200
+
+
 def test_settings_of_access_go_together():
     env = {"SUNDIAL_KAFKA": "k:1", "SUNDIAL_REGISTRY": "http://r/", "SUNDIAL_LAKE": "/l/", "SUNDIAL_STREAMS": "/s"}
     with pytest.raises(SettingsError) as error:
