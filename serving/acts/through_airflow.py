@@ -84,6 +84,6 @@ class ThroughAirflow:
                     503, "no-airflow", "Airflow does not answer", detail, "Start Airflow, or try again."
                 ) from error
             if status == httpx.codes.NOT_FOUND:
-                remedy = "What was declared just now has its DAGs within two minutes."
+                remedy = "What was declared just now has its DAGs within five minutes."
                 raise ProblemError(404, "unknown-act", "Airflow does not know this", str(error), remedy) from error
             raise ProblemError(502, "airflow-refuses", "Airflow refused it", str(error), "See Airflow's log.") from error

@@ -54,9 +54,12 @@ def environment(instance: Instance) -> dict[str, str]:
         "API__WORKERS": 1,
         "API__SECRET_KEY": instance.secrets["api"],
         "API_AUTH__JWT_SECRET": instance.secrets["jwt"],
-        # A changed DAG file is parsed at once. All of them each half minute, as is the default, keep a third of a core busy.
+        # A changed DAG file is parsed at once, and what commands need as soon as they ask for it. All files each half minute, as
+        # is the default, keep a third of a core busy.
         "DAG_PROCESSOR__REFRESH_INTERVAL": 30,
-        "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": 120,
+        "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": 300,
+        # A look for work costs some ten queries, and a machine of one person has none most of the time.
+        "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": 3,
         # How soon what was killed is noticed: defaults suit a cluster of many hosts, these one machine.
         "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": 30,
         "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": 60,

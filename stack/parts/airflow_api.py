@@ -74,7 +74,7 @@ class AirflowApi:
             if broken or time.monotonic() > deadline:
                 reasons = "\n".join(f"{each['filename']}: {each['stack_trace'].strip().splitlines()[-1]}" for each in broken)
                 what = f"Airflow does not know the DAG {dag}\n{reasons}".strip()
-                remedy = "correct what is named; Airflow sees a correction within two minutes"
+                remedy = "correct what is named; Airflow sees a correction within five minutes"
                 raise StackError(what, log=log_file(self.instance, "airflow-dag-processor"), remedy=remedy)
             time.sleep(0.5)
 

@@ -131,7 +131,7 @@ class TestWholeStack:
         assert stat.S_IMODE((airflow.folder(platform_stack) / "passwords.json").stat().st_mode) == 0o600
 
     def test_a_dag_that_airflow_has_not_seen_yet_is_looked_for_at_once(self, platform_stack):
-        """As of a feed that was declared a moment ago; the next parsing of all files would be two minutes later."""
+        """As of a feed that was declared a moment ago; the next parsing of all files would be five minutes later."""
         api, dag = AirflowApi(platform_stack), "rollback_baseline.road-traffic"
 
         def parsed() -> str:
