@@ -17,7 +17,7 @@ from stack.parts import batch_run
 
 def bootstrap(
     context: typer.Context,
-    feed: Annotated[str, typer.Argument(metavar="FEED", help="As `sundial streams list` shows it.")],
+    feed: Annotated[str, typer.Argument(metavar="FEED", help="As `sundial feeds` shows it.")],
     path: Annotated[str, typer.Option("--from", metavar="FILE", help="CSV, JSON lines or Parquet, a folder of them, or a URI.")],
     service: OneService = None,
     service_column: ServiceNames = None,

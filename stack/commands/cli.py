@@ -52,7 +52,8 @@ for command in (
     app.command()(command)
 app.command("backtest")(backtest_command)
 app.command(context_settings=PASSED_ON)(kafka)
-app.add_typer(streams.app, name="streams")
+for name in ("feeds", "streams"):  # as people look for it, and as what is switched is called
+    app.add_typer(streams.app, name=name)
 app.add_typer(queries.app, name="queries")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(incidents.app, name="incidents")

@@ -31,6 +31,17 @@ class FeedRow:
     baseline: dict[str, Any] | None
 
     @property
+    def next_step(self) -> str:
+        """What brings the feed on; nothing if it has readings, a baseline and a stream that runs."""
+        if self.problems:
+            return "see below"
+        if self.history and not self.baseline:
+            return f"unpause nightly_baseline.{self.feed}"
+        if self.stream != "running":
+            return f"sundial feeds start {self.feed}"
+        return "" if self.history else f"send readings, unpause nightly_baseline.{self.feed}"
+
+    @property
     def problems(self) -> list[str]:
         return [each["problem"] for each in (self.history, self.baseline) if each and "problem" in each]
 

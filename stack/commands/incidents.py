@@ -15,7 +15,7 @@ from stack.parts import batch_run, incident_tables
 from stack.parts.incident_tables import Found
 
 app = typer.Typer(no_args_is_help=True, help="Incidents of the past nights, and what people say of them.")
-Feed = Annotated[str, typer.Argument(metavar="FEED", help="As `sundial streams list` shows it.")]
+Feed = Annotated[str, typer.Argument(metavar="FEED", help="As `sundial feeds` shows it.")]
 Reason = Annotated[str, typer.Option(metavar="WHY", help="Kept with who says so and when; one line.")]
 LONGEST = 500  # characters of a reason or a note
 VERDICTS = {"acknowledge": "acknowledged", "false": "false alarm", "exclude": "excluded", "note": "note"}

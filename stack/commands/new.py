@@ -3,6 +3,7 @@
 import datetime as dt
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +11,10 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from contracts import incident_queries
 from contracts.declared_topics import declared_topics
 from stack.commands import backtest_options as options
-from stack.commands import bootstrap, new_feed
+from stack.commands import bootstrap, new_feed, new_feed_questions
 from stack.commands import new_query as new_query_
 from stack.commands.console import console, failures_reported, progress
 from stack.errors import StackError
@@ -51,25 +53,35 @@ def new_query(
 def feed_(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Of the feed, its file and its topic.")],
-    file: Annotated[Path, typer.Option("--from", metavar="FILE", help="Past readings: CSV (.csv, .csv.gz), .jsonl or .parquet.")],
+    file: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="Past readings: CSV (.csv, .csv.gz), .jsonl or .parquet.")
+    ] = None,
     time_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The times.")] = None,
     value_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The readings, whole numbers of 0 or more.")] = None,
     service_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The services' names.")] = None,
     interval: Annotated[str | None, typer.Option(metavar="SPAN", help="That one reading covers: 10s, 5m, 1h.")] = None,
     timezone: Annotated[str | None, typer.Option(metavar="ZONE", help="Of local times, and of the feed's days.")] = None,
     holidays: Annotated[str | None, typer.Option(metavar="COUNTRY", help="Public holidays: US or US-MN.")] = None,
+    description: Annotated[str | None, typer.Option(metavar="TEXT", help="Without a file: what the readings are.")] = None,
+    minimum: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Without a file: smaller readings are no anomaly. Default: 1.")
+    ] = None,
     start: Annotated[
-        bool, typer.Option("--start", help="Load the file and score the feed at once, on the running stack.")
+        bool, typer.Option("--start", help="Load the file, score the feed and find incidents at once, on the running stack.")
     ] = False,
 ) -> None:
-    """A feed's declaration from a file of past readings. What no option says is found out from the first million rows.
+    """A feed's declaration, from a file of past readings or from what you say.
 
-    On a terminal the command asks what the file cannot tell. It overwrites nothing, and leaves nothing behind if it fails.
+    What no option says is found out from the first million rows of the file. On a terminal the command asks for what neither
+    says; without a file, it asks for the interval, the time zone and the rest. It overwrites nothing, and leaves nothing behind
+    if it fails.
 
     [bold]Example[/bold]
 
     [cyan]sundial new feed cars --from samples/metro_interstate_traffic_volume.csv.gz --value-column traffic_volume
     --timezone America/Chicago --holidays US-MN[/cyan]
+
+    [cyan]sundial new feed logins --interval 1m --timezone Europe/Berlin --holidays DE[/cyan]
     """
     instance: Instance = context.obj
     with failures_reported():
@@ -79,10 +91,19 @@ def feed_(
         options.known_country(holidays)
         if start and not instance.exists():
             raise StackError(f"no stack in {instance.path}", remedy="start one: sundial up; or leave out --start")
-        given = Given(time_column, value_column, service_column, options.interval(interval) if interval else None, timezone)
-        found = found_in(read_sample(file), given, _asked_of(file))
-        _print_found(found)
-        files = new_feed.declaration(name, found, holidays, dt.datetime.now(dt.UTC))
+        seconds = options.interval(interval) if interval else None
+        of_file = {"--time-column": time_column, "--value-column": value_column, "--service-column": service_column}
+        of_person = {"--description": description, "--minimum": minimum}
+        _refuse_without(file is not None, of_file, of_person)
+        found = None
+        if file:
+            found = found_in(
+                read_sample(file), Given(time_column, value_column, service_column, seconds, timezone), _asked_of(file)
+            )
+            _print_found(found)
+            files = new_feed.declaration(name, found, holidays, dt.datetime.now(dt.UTC))
+        else:
+            files = new_feed.declaration_of(new_feed_questions.said(name, seconds, timezone, holidays, minimum, description))
         new_feed.write_checked(ROOT, files)
         for path in files:
             console.print(f"written: {path}", soft_wrap=True)
@@ -90,6 +111,14 @@ def feed_(
             _start(instance, name, found)
         else:
             _print_next(context, name, found)
+
+
+def _refuse_without(has_file: bool, of_file: Mapping[str, object], of_person: Mapping[str, object]) -> None:
+    """Raises StackError for an option that says something of a file that is not there, or that the file itself says."""
+    if not has_file and (given := [option for option, value in of_file.items() if value is not None]):
+        raise StackError(f"{', '.join(given)}: there is no file", remedy="name one with --from, or leave this out")
+    if has_file and (given := [option for option, value in of_person.items() if value is not None]):
+        raise StackError(f"{', '.join(given)}: only without --from", remedy="leave this out, and change it in the declaration")
 
 
 def _asked_of(file: Path):
@@ -117,7 +146,7 @@ def _print_found(found: Found) -> None:
     console.print(table, soft_wrap=True)
 
 
-def _print_next(context: typer.Context, name: str, found: Found) -> None:
+def _print_next(context: typer.Context, name: str, found: Found | None) -> None:
     by_option = context.find_root().get_parameter_source("home").name == "COMMANDLINE"
     sundial = f"sundial --home {shlex.quote(str(context.obj.path))}" if by_option else "sundial"
     console.print("Next:")
@@ -127,19 +156,25 @@ def _print_next(context: typer.Context, name: str, found: Found) -> None:
     _print_page(context.obj, name, found)
 
 
-def _print_page(instance: Instance, name: str, found: Found) -> None:
+def _print_page(instance: Instance, name: str, found: Found | None) -> None:
     api = instance.api if instance.exists() else f"http://{HOST}:{DEFAULT_BASE}"
     console.print(f"Chart: {new_feed.page(api, name, found)}", soft_wrap=True, markup=False)
-    if found.last - found.first < new_feed.FIRST_BASELINE.total_seconds() * 1000:
+    if found is None:
+        console.print("Send readings to its topic: docs/new-feed.md says how. A first baseline needs two dates of each day type.")
+    elif found.last - found.first < new_feed.FIRST_BASELINE.total_seconds() * 1000:
         console.print("A first baseline needs two dates of each day type; these readings are of less than two weeks.")
     console.print(f"When readings come each day, unpause nightly_baseline.{name} in Airflow: it keeps the baseline new.")
 
 
-def _start(instance: Instance, name: str, found: Found) -> None:
+def _start(instance: Instance, name: str, found: Found | None) -> None:
     from stack.parts import lifecycle, streams
 
     say = progress()
     lifecycle.up(instance, say)
-    bootstrap.load(instance, name, str(found.sample.path), new_feed.mapping(name, found), say)
+    if found:
+        bootstrap.load(instance, name, str(found.sample.path), new_feed.mapping(name, found), say)
     streams.start(instance, streams.Stream(name, "score"), say)
+    incidents = streams.Stream(incident_queries.NAME, "queries")
+    if incidents.state(instance) != "running":
+        streams.start(instance, incidents, say)
     _print_page(instance, name, found)

@@ -1,12 +1,14 @@
-"""The declaration of a feed as a file of its past readings suggests it, and the commands that lead from there to its chart."""
+"""The declaration of a feed, as a file of past readings suggests it or a person says, and the commands that lead to its chart."""
 
 import datetime as dt
+import json
 import re
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
-from contracts import avro
+from contracts import avro, incident_queries
 from contracts.declarations import DeclarationError, Topic
 from contracts.feeds import SECONDS_PER_DAY
 from stack.commands import check
@@ -20,9 +22,9 @@ RECORD = "service_use_record"
 LONG_AGO = dt.timedelta(days=390)
 FIRST_BASELINE = dt.timedelta(days=14)
 DECLARATION = """\
-# Written by `sundial new feed` from {file}, to be changed where you know better.
+# Written by `sundial new feed`{origin}, to be changed where you know better.
 name: {name}
-description: Readings of {name}, every {span}
+description: {description}
 record: {record}  # fields of what producers send: {fields}; the key is the service's name
 interval_seconds: {interval}
 timezone: {timezone}
@@ -32,7 +34,7 @@ spread_window_seconds: {window}
 rule:
   percent: 25     # Value is more than 25 % away from what is expected, and
   spread: 6       # more than 6 robust standard deviations, and
-  minimum: {minimum}  # Value or what is expected is at least a tenth of the file's median
+  minimum: {minimum}  # Value or what is expected is at least {meaning}
 """
 
 
@@ -46,24 +48,54 @@ def refuse_name(name: str, declared: list[Topic]) -> None:
 
 def declaration(name: str, found: Found, holidays: str | None, now: dt.datetime) -> dict[str, str]:
     """Text by path below the repository. holidays: as US or US-MN."""
-    country, _, part = (holidays or "").partition("-")
-    more = f"holidays: {{country: {country}{f', subdivision: {part}' if part else ''}}}\n" if country else ""
+    more = ""
     if now - _at(found.last) > LONG_AGO:
-        more += "history_days: 20000  # the file's readings are old; they are kept, and taken when they are played\n"
+        more = "history_days: 20000  # the file's readings are old; they are kept, and taken when they are played\n"
+    minimum = max(1, round(found.median / 10))
+    said = Said(name, found.interval, found.timezone, holidays, minimum)
+    return _written(said, f" from {found.sample.path.name}", "a tenth of the file's median", more)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a person says of a feed. interval: seconds. minimum: of the rule."""
+
+    name: str
+    interval: int
+    timezone: str
+    holidays: str | None
+    minimum: int
+    description: str | None = None
+
+
+def declaration_of(said: Said) -> dict[str, str]:
+    """Text by path below the repository, of a feed that no file tells of."""
+    return _written(said, "", "this")
+
+
+def _written(said: Said, origin: str, meaning: str, more: str = "") -> dict[str, str]:
+    country, _, part = (said.holidays or "").partition("-")
+    days = f"holidays: {{country: {country}{f', subdivision: {part}' if part else ''}}}\n" if country else ""
     fields = " and ".join(field["name"] for field in avro.latest(RECORD)["fields"])
     text = DECLARATION.format(
-        name=name,
-        file=found.sample.path.name,
-        span=span(found.interval),
+        name=said.name,
+        description=_quoted(said.description) if said.description else f"Readings of {said.name}, every {span(said.interval)}",
+        origin=origin,
         record=RECORD,
         fields=fields,
-        interval=found.interval,
-        timezone=found.timezone,
-        more=more,
-        window=spread_window(found.interval),
-        minimum=max(1, round(found.median / 10)),
+        interval=said.interval,
+        timezone=said.timezone,
+        more=days + more,
+        window=spread_window(said.interval),
+        minimum=said.minimum,
+        meaning=meaning,
     )
-    return {f"schemas/feeds/{name}.yaml": text}
+    return {f"schemas/feeds/{said.name}.yaml": text}
+
+
+def _quoted(text: str) -> str:
+    """As a double-quoted scalar of YAML: a person may write anything."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def spread_window(interval: int) -> int:
@@ -93,17 +125,18 @@ def mapping(name: str, found: Found) -> dict[str, str | None]:
     }
 
 
-def next_commands(name: str, found: Found, sundial: str) -> list[tuple[str, str]]:
-    """(command, what it does). sundial: how the command is called."""
-    file, conf = shlex.quote(str(found.sample.path)), mapping(name, found)
-    commands = [
-        (f"{sundial} up", "creates its topics and registers their contracts; what runs is left alone"),
-        (
-            f"{sundial} bootstrap {name} --from {file} {_options(conf)}",
-            "loads it as history, and builds a baseline from it",
-        ),
+def next_commands(name: str, found: Found | None, sundial: str) -> list[tuple[str, str]]:
+    """(command, what it does). found: in a file, if there is one. sundial: how the command is called."""
+    up = (f"{sundial} up", "creates its topics and registers their contracts; what runs is left alone")
+    start = [
         (f"{sundial} streams start {name}", "scores what comes from then on"),
+        (f"{sundial} queries start {incident_queries.NAME}", "finds incidents, of all feeds; who is notified: docs/alerts.md"),
     ]
+    if found is None:
+        return [up, *start]
+    file, conf = shlex.quote(str(found.sample.path)), mapping(name, found)
+    load = f"{sundial} bootstrap {name} --from {file} {_options(conf)}"
+    commands = [up, (load, "loads it as history, and builds a baseline from it"), *start]
     if found.sample.whole and found.sample.kind != "JSON lines":
         last_day = {"time_unit": None, "from": _at(found.last - 86_400_000).strftime("%Y-%m-%dT%H:%M:%SZ")}
         played = f"{sundial} replay {file} --feed {name} {_options(conf | last_day)}"
@@ -111,8 +144,10 @@ def next_commands(name: str, found: Found, sundial: str) -> list[tuple[str, str]
     return commands
 
 
-def page(api: str, name: str, found: Found) -> str:
-    """The address of the chart, of the last week that the sample has."""
+def page(api: str, name: str, found: Found | None) -> str:
+    """The address of the chart; of the last week that the sample has, if there is one."""
+    if found is None:
+        return f"{api}/?{urlencode({'feed': name})}"
     last = _at(found.last)
     part = {"from": last - dt.timedelta(days=7), "to": last}
     return f"{api}/?{urlencode({'feed': name} | {word: each.strftime('%Y-%m-%dT%H:%M:%SZ') for word, each in part.items()})}"

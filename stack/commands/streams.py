@@ -1,4 +1,4 @@
-"""`sundial streams`: the scoring streams, one for each declared feed."""
+"""`sundial feeds`, which is also `sundial streams`: the declared feeds, each with the stream that scores it."""
 
 import json
 from dataclasses import asdict
@@ -12,13 +12,21 @@ from stack.commands.status import AsJson
 from stack.parts import streams
 from stack.parts.streams import Stream
 
-app = typer.Typer(no_args_is_help=True, help="The scoring streams, one for each declared feed.")
-Feed = Annotated[str, typer.Argument(metavar="FEED", help="As `sundial streams list` shows it.")]
+app = typer.Typer(help="The declared feeds and the streams that score them; alone, the list of them.")
+Feed = Annotated[str, typer.Argument(metavar="FEED", help="As `sundial feeds` shows it.")]
+
+
+@app.callback(invoke_without_command=True)
+def feeds(context: typer.Context) -> None:
+    """The declared feeds and the streams that score them; alone, the list of them."""
+    if context.invoked_subcommand is None:
+        list_(context)
 
 
 @app.command("list")
 def list_(context: typer.Context, as_json: AsJson = False) -> None:
-    """Every declared feed: its stream, its declaration, the dates in its history, and the baseline in force. Needs no broker."""
+    """Every declared feed: its stream, its declaration, the dates in its history, the baseline in force, and what to do next.
+    Needs no broker."""
     from stack.commands.feed_rows import feed_rows  # deltalake takes a while to load
     from stack.sample.pace import span
 
@@ -27,10 +35,11 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         console.print_json(json.dumps([asdict(each) for each in found]))
         return
-    table = Table("feed", "state", "every", "time zone", "contract", "history", "baseline", box=None)
+    table = Table("feed", "state", "every", "time zone", "contract", "history", "baseline", "next", box=None)
     for each in found:
         first = (each.feed, each.stream, span(each.interval_seconds), each.timezone, each.contract)
-        table.add_row(*first, _shown(each.history, "{dates:,} dates to {last}"), _shown(each.baseline, "{version} as of {as_of}"))
+        tables = (_shown(each.history, "{dates:,} dates to {last}"), _shown(each.baseline, "{version} as of {as_of}"))
+        table.add_row(*first, *tables, each.next_step)
     console.print(table, soft_wrap=True)
     for problem in (problem for each in found for problem in each.problems):
         console.print(problem, soft_wrap=True, markup=False)

@@ -11,7 +11,7 @@ from stack.sample.times import TRIED, Ask, existing, one_of
 
 NAMES = ("value", "count")
 COMMA = r"^\s*[+-]?\d+,\d+\s*$"
-WHOLE = "readings are whole numbers of 0 or more: count a smaller unit (ms for s), or name another column with --value"
+WHOLE = "readings are whole numbers of 0 or more: count a smaller unit (ms for s), or name another column with --value-column"
 
 
 def value_in(sample: Sample, named: str | None, others: list[str | None], ask: Ask) -> tuple[str, str, np.ndarray]:
@@ -34,7 +34,7 @@ def _column(sample: Sample, others: list[str | None], ask: Ask) -> tuple[str, st
             if _all(cells, NUMBER) or _all(cells, COMMA):
                 _refuse(sample, name, sample.columns[name])
         columns = ", ".join(sample.columns)
-        raise StackError(f"{sample.path}: no column of whole numbers; there are {columns}", remedy="name it with --value")
+        raise StackError(f"{sample.path}: no column of whole numbers; there are {columns}", remedy="name it with --value-column")
     if not (column := one_of(counts, NAMES)):
         return ask("--value-column", "which column has the readings", counts), "as you say"
     return column, "the only column of whole numbers" if len(counts) == 1 else "its name, among columns of whole numbers"
@@ -52,4 +52,11 @@ def _refuse(sample: Sample, column: str, cells: pa.Array) -> None:
     refuse(sample.place, column, cells, comma, "has a decimal comma", f"write a point instead; {WHOLE}")
     refuse(sample.place, column, cells, missing, "is no reading", "delete rows without a reading: a gap needs no row")
     refuse(sample.place, column, cells, number & ~count, "is no whole number of 0 or more", WHOLE)
-    refuse(sample.place, column, cells, ~count, "is no number", "correct or delete the row, or name another column with --value")
+    refuse(
+        sample.place,
+        column,
+        cells,
+        ~count,
+        "is no number",
+        "correct or delete the row, or name another column with --value-column",
+    )

@@ -1,4 +1,4 @@
-"""`sundial streams list`: what files tell of each feed, without a broker."""
+"""`sundial feeds`: what files tell of each feed, without a broker."""
 
 import json
 
@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from contracts.feeds import load_feed, load_feeds
 from stack.commands.cli import app
+from stack.commands.feed_rows import FeedRow
 from tests.stack.backtest.histories import history
 
 ROADS = load_feed("road-traffic")
@@ -23,7 +24,7 @@ def listed(tmp_path, monkeypatch):
     monkeypatch.setenv("SUNDIAL_LAKE", str(tmp_path / "lake"))
 
     def run(*more: str) -> str:
-        result = CliRunner().invoke(app, ["streams", "list", *more])
+        result = CliRunner().invoke(app, ["feeds", "list", *more])
         assert result.exit_code == 0, result.output
         return result.stdout
 
@@ -59,7 +60,28 @@ def test_history_and_baseline_are_those_of_the_lake_and_a_damaged_table_is_said_
     assert found["world-cup"]["history"]["problem"].startswith(f"{lake}/history/world_cup can't be read: ")
     shown = [line.split() for line in listed().splitlines()]
     assert shown[1][:6] == ["road-traffic", "never", "started", "1h", "America/Chicago", "service_use_record"]
-    assert " ".join(shown[1][6:]) == "2 dates to 2026-06-02 0 as of 2026-06-03"
-    assert " ".join(shown[2][6:]) == "none none"
-    assert " ".join(shown[6][6:]) == "can't be read none"
+    assert " ".join(shown[1][6:]) == "2 dates to 2026-06-02 0 as of 2026-06-03 sundial feeds start road-traffic"
+    assert " ".join(shown[2][6:]) == "none none sundial feeds start service-use"
+    assert " ".join(shown[6][6:]) == "can't be read none see below"
     assert " ".join(shown[7][:4]) == f"{lake}/history/world_cup can't be read:"
+
+
+def test_alone_it_lists_and_streams_is_its_other_name(listed):
+    whole = listed()
+    for words in (["feeds"], ["streams"], ["streams", "list"]):
+        assert CliRunner().invoke(app, words).stdout == whole
+
+
+@pytest.mark.parametrize(
+    ("stream", "history", "baseline", "step"),
+    [
+        ("never started", None, None, "sundial feeds start a"),
+        ("running", None, None, "send readings, unpause nightly_baseline.a"),
+        ("stopped", {"dates": 3}, None, "unpause nightly_baseline.a"),
+        ("stopped", {"dates": 3}, {"version": 0}, "sundial feeds start a"),
+        ("running", {"dates": 3}, {"version": 0}, ""),
+        ("running", {"problem": "why"}, {"version": 0}, "see below"),
+    ],
+)
+def test_the_next_step_is_the_first_that_is_lacking(stream, history, baseline, step):
+    assert FeedRow("a", "", "r", 10, "UTC", stream, history, baseline).next_step == step

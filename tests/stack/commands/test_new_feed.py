@@ -4,15 +4,9 @@ It writes into a copy of the repository, as its users have it.
 """
 
 import datetime as dt
-import os
 import re
 import shlex
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import yaml
@@ -28,37 +22,7 @@ from stack.parts import batch_run, lifecycle, streams
 from stack.sample.files import read_sample
 from stack.sample.inference import Given, found_in
 
-ROOMS = ("contracts", "jobs", "schemas", "sources", "stack", "supervision")
 BEGIN = dt.datetime(2026, 9, 7, tzinfo=dt.UTC)
-
-
-class Ran(NamedTuple):
-    code: int
-    output: str
-    errors: str
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory) -> Path:
-    copy = tmp_path_factory.mktemp("repository")
-    for room in ROOMS:
-        shutil.copytree(ROOT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", copy)
-    (copy / "samples").symlink_to(ROOT / "samples")
-    return copy
-
-
-@pytest.fixture
-def sundial(repository, tmp_path) -> Callable[..., Ran]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SUNDIAL_")}
-    environment |= {"SUNDIAL_HOME": str(tmp_path / "home"), "PYTHONPATH": str(repository)}
-    command = [sys.executable, "-c", "from stack.commands.cli import app; app()"]
-
-    def run(*words: str) -> Ran:
-        done = subprocess.run([*command, *words], cwd=repository, env=environment, capture_output=True, text=True, input="")
-        return Ran(done.returncode, done.stdout, done.stderr)
-
-    return run
 
 
 def calls(folder: Path, days: int = 15, name: str = "my calls.csv") -> Path:
@@ -104,6 +68,7 @@ def test_a_feed_is_written_that_passes_the_check_and_the_next_commands_are_said(
         f"sundial bootstrap calls --from {quoted} --service-column shop --time-column when --value-column calls "
         "--separator semicolon",
         "sundial streams start calls",
+        "sundial queries start incidents",
         f"sundial replay {quoted} --feed calls --service-column shop --time-column when --value-column calls "
         "--separator semicolon --from 2026-09-20T21:50:00Z",
     ]
@@ -244,5 +209,6 @@ def test_start_brings_up_loads_and_scores_in_this_order(monkeypatch, tmp_path, c
         "up",
         ("bootstrap_feed.road-traffic", "bootstrap", {"path": str(file)} | columns),
         streams.Stream("road-traffic", "score"),
+        streams.Stream("incidents", "queries"),
     ]
     assert f"Chart: {instance.api}/?feed=road-traffic&from=" in capsys.readouterr().out
