@@ -69,7 +69,8 @@ def status(
 
 def patience_of(rule: Incidents, interval_seconds: int) -> Callable[[str], int]:
     """By service, the milliseconds that `status` asks for: as many intervals as the rule's silence, and that of the reading."""
-    rules = [(re.compile(pattern), each.silence or PATIENCE) for pattern, each in rule.rules()]
+    # A name may have a line break, and the last rule is for every name.
+    rules = [(re.compile(pattern, re.DOTALL), each.silence or PATIENCE) for pattern, each in rule.rules()]
 
     def patience(service: str) -> int:
         return 1000 * interval_seconds * (1 + next(each for pattern, each in rules if pattern.fullmatch(service)))

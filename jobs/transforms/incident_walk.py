@@ -42,7 +42,8 @@ class Settings:
     def of(cls, feed: dict[str, Any]) -> "Settings":
         """feed: as `contracts.incident_queries.settings_of` gives it."""
         interval, group = feed["interval"], feed["group"]
-        rules = tuple((re.compile(each["services"]), each) for each in feed["rules"])
+        # A name may have a line break, and the last rule is for every name.
+        rules = tuple((re.compile(each["services"], re.DOTALL), each) for each in feed["rules"])
         group_rule = GroupRule(group["services"], group["within"] * interval) if group else None
         retired = tuple(re.compile(each) for each in feed["retired"])
         silent = interval * (2 + max(rule["silence"] or 0 for rule in feed["rules"]))  # nothing is forgotten before it is silent

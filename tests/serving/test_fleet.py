@@ -270,7 +270,7 @@ def test_a_sparkline_has_what_lies_in_its_intervals_and_nothing_else(places, poi
 
 def test_patience_counts_the_readings_own_interval():
     rule = Incidents.model_validate({"overrides": [{"services": "a", "rule": {"silence": 5}}]})
-    assert [patience_of(rule, 10)(name) for name in ("a", "ab")] == [60_000, 40_000]
+    assert [patience_of(rule, 10)(name) for name in ("a", "ab", "a\nb")] == [60_000, 40_000, 40_000]
 
 
 def test_a_first_baseline_counts_two_dates_of_each_day_type_and_holidays_as_sundays():

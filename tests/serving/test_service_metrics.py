@@ -11,6 +11,7 @@ from serving.app import create_app
 from serving.memory import Reading
 from tests.serving import world
 from tests.serving.test_incidents import of
+from tests.support.waiting import until
 
 NOW = dt.datetime.now(dt.UTC).replace(microsecond=0)
 START = round(NOW.timestamp()) // 10 * 10_000  # of the interval in which now lies, epoch milliseconds
@@ -95,6 +96,6 @@ def test_open_incidents_are_counted_without_groups_and_false_alarms(client, feed
         state.incidents.put(feed.name, each)
     assert scraped(client, "sundial_feed_open") == {("_incidents", feed.name): 2}
     world.say(lake, feed, 1, "false", IncidentId=false.id)
-    assert scraped(client, "sundial_feed_open") == {("_incidents", feed.name): 1}
+    until("the statement counts", lambda: scraped(client, "sundial_feed_open") == {("_incidents", feed.name): 1})
     state.live.status.as_of = None
     assert scraped(client, "sundial_feed_open") == {}, "serving has not read the topics yet"

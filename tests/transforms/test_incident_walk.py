@@ -44,6 +44,11 @@ def by_time(rows: list[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: row[1])
 
 
+def test_a_name_with_a_line_break_has_the_rule_of_all_services():
+    _, events = followed(settings(), Known(), steady("a\nb", *range(20)), 20 + SILENCE)
+    assert brief(events) == [("silence", "a\nb", "opened", 20 + SILENCE)]
+
+
 def test_a_service_that_is_gone_for_good_is_forgotten_and_new_when_it_comes_again():
     of, gone = settings(forget_days=2), 20 + 2 * DAY - 1
     known, events = followed(of, Known(), by_time(steady("a", *range(20)) + steady("b", *range(gone))), gone - 1)
