@@ -7,9 +7,9 @@ of tables alone a query gets the keys that change.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, cast
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
@@ -62,12 +62,13 @@ class Query(Declaration):
     transform: Identifier | None = None  # function of that name in jobs/transforms/queries/<transform>.py
     # Of the function, by name, any YAML value; of the SQL text, as :name, one value each.
     parameters: dict[Identifier, JsonValue] = Field(default_factory=dict)
-    # What the function gets as `known` for its first batch: the states of the last midnight in the table detector/<input>.
+    # What the function gets as `known`: the states of the last midnight in the table detector/<input>. Such a query reads all its
+    # inputs as one source, so that inputs may come and go; each has its own output.
     begins_with: Literal["detector"] | None = None
     outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
     mode: Literal["append", "update"] = "append"  # update: a window's row is written with each change, not once it is over
     trigger: Annotated[Duration, AfterValidator(_often_enough)] = "1 second"  # how often a batch begins
-    most_per_batch: Annotated[int, Field(ge=1)] = 500_000  # records of each input that a batch takes at most
+    most_per_batch: Annotated[int, Field(ge=1)] = 500_000  # records of each source that a batch takes at most
     application: Name = "shared"  # queries of one application share a driver, and its memory
     # At least once: what a batch that was interrupted had written is written again. Exactly once: readers of what is committed
     # see each batch once, and whole.
@@ -82,6 +83,10 @@ class Query(Declaration):
             raise ValueError(f"parameters of SQL are single values: {', '.join(several)}")
         if self.begins_with and (self.transform is None or "feeds" not in self.parameters):
             raise ValueError(f"begins_with: {self.begins_with} goes with a transform that has the parameter feeds")
+        if self.begins_with and (unfit := [alias for alias, each in self.inputs.items() if not _fits_one_source(each)]):
+            raise ValueError(f"begins_with goes with begin: earliest, and no table, lateness or dead letters: {', '.join(unfit)}")
+        if self.begins_with and len(self.outputs) != len(self.inputs):
+            raise ValueError("begins_with goes with one output for each input, in the same order")
         read = {each.topic for each in self.inputs.values()}
         written = Counter(each.topic for each in self.outputs)
         for topic, times in written.items():
@@ -117,6 +122,19 @@ class Query(Declaration):
         """The tables that its streams are joined with."""
         return {} if self.reads_changes else {alias: each for alias, each in self.inputs.items() if each.is_table}
 
+    def of_inputs(self, aliases: Container[str]) -> Self:
+        """The query of these inputs alone, with their outputs, of a query that `begins_with` something."""
+        kept = {alias: output for alias, output in zip(self.inputs, self.outputs, strict=True) if alias in aliases}
+        feeds = cast("dict[str, JsonValue]", self.parameters["feeds"])
+        parameters = self.parameters | {"feeds": {alias: feeds[alias] for alias in kept}}
+        inputs = {alias: self.inputs[alias] for alias in kept}
+        return self.model_copy(update={"inputs": inputs, "outputs": tuple(kept.values()), "parameters": parameters})
+
+    @property
+    def most_in_all(self) -> int:
+        """Records that a batch takes at most."""
+        return self.most_per_batch * (1 if self.begins_with else len(self.inputs))
+
     def unmet(self) -> Iterator[str]:
         for alias, each in self.inputs.items():
             yield from no_contract(f"inputs.{alias}.record", each.record)
@@ -146,6 +164,10 @@ class Query(Declaration):
     def transactional_id(self) -> str:
         """By which Kafka knows the query's producer, whichever driver runs it."""
         return TRANSACTIONS + self.name
+
+
+def _fits_one_source(source: Input) -> bool:
+    return source.begin == "earliest" and not (source.is_table or source.lateness or source.dead_letters)
 
 
 def _fields(source: Input) -> list[str]:

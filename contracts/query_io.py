@@ -9,6 +9,8 @@ from contracts.declarations import LINES, AvroName, Declared, Duration, Encoding
 ROW_TIME = "RowTime"  # each input row's time, as the declaration wants it
 ROW_OFFSET = "RowOffset"  # of its record in the topic's partition; a key is always in one partition
 ROW_DELETED = "RowDeleted"  # of a table's row alone: whether its record has no value (a tombstone)
+ROW_CAME = "RowCame"  # of the rows of several inputs together: when the broker took the record
+TOGETHER = "together"  # what a query reads whose inputs are one source: a row has a struct for each input, all but one null
 LINE = "Line"  # the column of an input that is text
 ORIGIN = "_kafka"  # where a row came from, while it is decoded
 

@@ -61,6 +61,8 @@ def _of_tables(query: Query) -> Query:
     tables = tuple(each.model_copy(update={"encoding": "json"}) for each in query.outputs if each.compacted)
     if not tables:
         raise JobError(f"query {query.name} writes no table: none of its outputs is compacted")
+    if query.begins_with:
+        raise JobError(f"query {query.name} can't be run again: it began with more than its topics hold")
     for alias, each in query.inputs.items():
         if each.time == "processing":
             raise JobError(f"query {query.name} can't be run again: inputs.{alias} has processing time, which was another then")

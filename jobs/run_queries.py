@@ -1,5 +1,6 @@
 """Run queries: every declared query of one application, as micro-batch queries of one Spark driver, until it is stopped.
 
+A query of feeds is planned again when a feed is declared and deployed, or is no longer declared: see `feeds_read`.
 Each has its own checkpoint and is planned again by itself when its inputs' writers have a new schema. If one fails for good, the
 driver ends with its error, and all of them begin again where they were once it is started again.
 
@@ -10,13 +11,17 @@ Rows that come later than an input's lateness are left out by Spark where it has
 """
 
 import time
+from collections.abc import Callable
 from functools import partial
 
-from contracts.queries import load_application
+from pyspark.sql import SparkSession
+
+from contracts.queries import Query
 from jobs.backends import kafka, settings, spark
 from jobs.backends.settings import Platform
 from jobs.streams.checkpoint import Checkpoint
 from jobs.streams.driver import Driver, now
+from jobs.streams.feeds_read import Declared
 from jobs.streams.known_writers import KnownWriters
 from jobs.streams.lag_and_rates import DeadLetters
 from jobs.streams.running_query import BATCH_WAIT, RunningQuery
@@ -31,32 +36,42 @@ def main(platform: Platform) -> None:
         session = spark.session(driver.name, platform)
         driver.runs_as(session.sparkContext.applicationId, ask=lambda: session.sparkContext.version)
         known = KnownWriters(session, platform, driver.folder)
-        declared = list(load_application(options.application, options.queries).values())
-        checkpoints = driver.folder.checkpoint
-        planning = partial(driver.report, state="swapping")  # so that the supervision takes it for no standstill
-        running = [
-            RunningQuery(session, platform, known, each, Checkpoint(checkpoints / each.name), planning) for each in declared
-        ]
-        dead_letters = {topic for query in declared for topic in query.dead_letter_topics}
-        ends = kafka.Ends(platform, sorted({each.topic for query in declared for each in query.inputs.values()} | dead_letters))
-        try:
-            for each in running:
-                each.topics.begin()
-            letters = DeadLetters(dead_letters, ends.now())
-            driver.report(query_started_at=now())
-            driver.measured_by(lambda: _measured(ends, running, letters))
-            for each in running:
-                each.start()
-            _watch(driver, running)
-        finally:
-            driver.report(state="stopping")
-            deadline = time.monotonic() + BATCH_WAIT
-            for each in running:
-                each.stop(deadline)
+        declared = Declared(platform, options.application, options.queries, driver.folder.checkpoint)
+        queries: list[Query] | None = declared.now()
+        while queries:
+            queries = _run(platform, driver, session, known, declared, queries)
 
 
-def _watch(driver: Driver, running: list[RunningQuery]) -> None:
-    """Returns when a stop is asked for. Raises JobError when a query fails for good."""
+def _run(
+    platform: Platform, driver: Driver, session: SparkSession, known: KnownWriters, declared: Declared, queries: list[Query]
+) -> list[Query] | None:
+    """Runs the queries. Returns those that are to run from then on, or None when a stop is asked for. Raises JobError when a
+    query fails for good."""
+    planning = partial(driver.report, state="swapping")  # so that the supervision takes it for no standstill
+    checkpoints, renewed = driver.folder.checkpoint, None
+    running = [RunningQuery(session, platform, known, each, Checkpoint(checkpoints / each.name), planning) for each in queries]
+    dead_letters = {topic for query in queries for topic in query.dead_letter_topics}
+    ends = kafka.Ends(platform, sorted({each.topic for query in queries for each in query.inputs.values()} | dead_letters))
+    try:
+        for each in running:
+            each.begin()
+        letters = DeadLetters(dead_letters, ends.now())
+        driver.report(query_started_at=now())
+        driver.measured_by(lambda: _measured(ends, running, letters))
+        for each in running:
+            each.start()
+        renewed = _watch(driver, running, lambda: declared.renewed(queries))
+    finally:
+        driver.report(state="swapping" if renewed else "stopping")
+        deadline = time.monotonic() + BATCH_WAIT
+        for each in running:
+            each.stop(deadline)
+    return renewed
+
+
+def _watch(driver: Driver, running: list[RunningQuery], renewed: Callable[[], list[Query] | None]) -> list[Query] | None:
+    """Returns what `renewed` gives as soon as it gives something, and None when a stop is asked for. Raises JobError when a query
+    fails for good."""
     watches = 0
     while not driver.wait(WATCH_SECONDS):
         watches += 1
@@ -64,6 +79,9 @@ def _watch(driver: Driver, running: list[RunningQuery]) -> None:
             each.look(well=watches % SELDOM == 0)
         state = "starting" if "starting" in {each.state for each in running} else "running"
         driver.report(state=state, queries={each.name: each.figures() for each in running})
+        if watches % SELDOM == 0 and (queries := renewed()):
+            return queries
+    return None
 
 
 def _measured(ends: kafka.Ends, running: list[RunningQuery], letters: DeadLetters) -> dict:

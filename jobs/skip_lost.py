@@ -15,7 +15,7 @@ from jobs.backends.metric_events import Events
 from jobs.backends.settings import Platform
 from jobs.backends.topics import topic_now
 from jobs.errors import JobError
-from jobs.streams import topics_read
+from jobs.streams import feeds_read, topics_read
 from jobs.streams.checkpoint import Checkpoint
 from jobs.streams.generations import Generations
 from supervision.files import Locked, StreamFolder, locked
@@ -54,7 +54,8 @@ def _of_feed(platform: Platform, folder: StreamFolder, options: argparse.Namespa
 def _of_application(platform: Platform, folder: StreamFolder, options: argparse.Namespace) -> Lost:
     for query in load_application(options.application, options.queries).values():
         checkpoint = Checkpoint(folder.checkpoint / query.name)
-        yield f"query {query.name}", topics_read.of_query(platform, query, checkpoint).skip_lost()
+        read = feeds_read.begun(query, checkpoint) if query.begins_with else query
+        yield f"query {query.name}", topics_read.of_query(platform, read, checkpoint).skip_lost()
         if query.transform == "metric_summaries":
             yield from _of_events(platform, query, options)
 

@@ -1,10 +1,9 @@
-"""What the detector knew at the last midnight, for the first batch of a query."""
+"""What the detector knew of a feed at the last midnight, for a query that begins to read the feed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from jobs.backends import detector_states, tables
 from jobs.backends.settings import Platform
@@ -12,18 +11,12 @@ from jobs.backends.settings import Platform
 COLUMNS = ("ServiceName", "State", "Open", "Heard", "Groups")  # as `detector_states.SCHEMA`
 
 
-def at_midnight(session: SparkSession, platform: Platform, feeds: Mapping[str, Mapping[str, Any]]) -> DataFrame | None:
-    """Feed and COLUMNS: of each feed the newest states that were made by its settings and the formulas of now. None: no feed has
-    any. feeds: by table, see `contracts.incident_queries.settings_of`."""
-    found = list(_newest(platform, feeds))
-    return session.createDataFrame(pa.concat_tables(found)) if found else None
-
-
-def _newest(platform: Platform, feeds: Mapping[str, Mapping[str, Any]]) -> Iterator[pa.Table]:
-    for name, settings in feeds.items():
-        states, how = tables.detector_of(platform, name), detector_states.how(settings)
-        dates = [date for date, digest in detector_states.digests(states).items() if digest.startswith(how)]
-        if dates:
-            rows = detector_states.rows(states, max(dates)).select(COLUMNS)
-            print(f"{name}: goes on with what detector/{name} knew at the beginning of {max(dates)}", flush=True)
-            yield rows.add_column(0, "Feed", pa.array([name] * rows.num_rows))
+def at_midnight(platform: Platform, name: str, settings: Mapping[str, Any]) -> pa.Table | None:
+    """COLUMNS of the newest states that were made by the feed's settings and the formulas of now; None where there are none.
+    name: the feed's table. settings: see `contracts.incident_queries.settings_of`."""
+    states, how = tables.detector_of(platform, name), detector_states.how(settings)
+    dates = [date for date, digest in detector_states.digests(states).items() if digest.startswith(how)]
+    if not dates:
+        return None
+    print(f"{name}: goes on with what detector/{name} knew at the beginning of {max(dates)}", flush=True)
+    return detector_states.rows(states, max(dates)).select(COLUMNS)

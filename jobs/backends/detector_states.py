@@ -33,6 +33,7 @@ SCHEMA = pa.schema(
     }
 )
 
+OF_MEANING = ("interval", "timezone", "holidays")  # of a feed's settings
 
 FORMULAS = (
     *sorted(Path(silence.__file__).parent.glob("*.py")),
@@ -60,9 +61,18 @@ def digests(table: Table) -> dict[dt.date, str]:
 def how(settings: Mapping[str, Any]) -> str:
     """A digest of the formulas and of a feed's settings, without what concerns some dates alone; the digest of each state begins
     with it. settings: see `contracts.incident_queries.settings_of`."""
-    declared = {name: each for name, each in settings.items() if name not in OF_DATES}
+    return _digest({name: each for name, each in settings.items() if name not in OF_DATES})
+
+
+def _digest(declared: Mapping[str, Any]) -> str:
     formulas = [hashlib.sha256(file.read_bytes()).hexdigest() for file in FORMULAS]
     return hashlib.sha256(json.dumps([declared, formulas]).encode()).hexdigest()[:16]
+
+
+def meaning(settings: Mapping[str, Any]) -> str:
+    """A digest of what the numbers of a state mean: the formulas, the interval and the local clock. Another rule judges the same
+    numbers. settings: as for `how`."""
+    return _digest({name: settings[name] for name in OF_MEANING})
 
 
 def rows(table: Table, date: dt.date) -> pa.Table:

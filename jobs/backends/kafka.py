@@ -40,6 +40,15 @@ class Range:
         return Range(start, max(start, min(self.end, other.end)))
 
 
+def topics(platform: Platform) -> set[str]:
+    """The names of all topics that there are. Raises JobError where the broker does not answer in time."""
+    try:
+        admin = AdminClient({**platform.credentials.client_options(platform.kafka), "log_level": 0})
+        return set(admin.list_topics(timeout=PATIENCE).topics)
+    except KafkaException as error:
+        raise JobError(f"Kafka at {platform.kafka} does not say which topics there are: {error.args[0].str()}") from error
+
+
 def available(platform: Platform, topic: str) -> dict[int, Range]:
     """The offsets that a topic holds now, by partition. Raises JobError where the topic or the broker is missing."""
     with _consumer(platform, topic) as (consumer, partitions):
@@ -185,8 +194,8 @@ def read_stream(
     most_per_batch: int | None = None,
     headers: bool = False,
 ) -> DataFrame:
-    """A topic, live; on its first start from `begin` on (`earliest` or `latest`), later from the checkpoint. With the column
-    `headers` where they are wanted.
+    """A topic, or several with commas between them, live; on its first start from `begin` on (`earliest` or `latest`), later from
+    the checkpoint. With the column `headers` where they are wanted.
 
     most_per_batch: records that a micro-batch takes at most. A real-time query has no such thing.
     """

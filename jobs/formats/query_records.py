@@ -20,15 +20,16 @@ def subjects(source: Input) -> dict[str, str]:
     return avro.subjects(source.declared_topic)
 
 
-def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> DataFrame:
+def decode(records: DataFrame, source: Input, writers: dict[str, Writers], beside: tuple[str, ...] = ()) -> DataFrame:
     """Records of an input's topic as Spark's Kafka source gives them (key, value, partition, offset, timestamp, and headers where
     it is asked for them) as Row struct (see Input), or else Error string, the other null, and where it came from, as
     `dead_letters.letter` takes it: Key and Bytes binary, KafkaPartition int, KafkaOffset long, Headers.
 
-    writers: by subject.
+    writers: by subject. beside: further columns, which stay as they are.
     """
     origin = {"key": "Key", "value": "Bytes", "partition": "KafkaPartition", "offset": "KafkaOffset", "timestamp": "At"}
-    taken = records.select(*(F.col(name).alias(column) for name, column in origin.items()), _headers(records).alias("Headers"))
+    columns = [F.col(name).alias(column) for name, column in origin.items()]
+    taken = records.select(*columns, _headers(records).alias("Headers"), *beside)
     value, key = F.col("_value"), F.col("_key")
     decoded, why, fields = _value(records.sparkSession, source, value, writers)
     read = taken.select("*", decoded.alias("_value"), _key(source, writers).alias("_key"))
@@ -37,8 +38,8 @@ def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> Da
     if source.key:
         fields |= {source.key.column: _named(key, source.key)}
     columns = [column.alias(name) for name, column in fields.items()]
-    beside = ["Headers", deleted.alias(ROW_DELETED), error.alias("Error")]
-    flat = read.select(*columns, F.struct(*origin.values(), *beside).alias(ORIGIN))
+    known = ["Headers", deleted.alias(ROW_DELETED), error.alias("Error"), *beside]
+    flat = read.select(*columns, F.struct(*origin.values(), *known).alias(ORIGIN))
     good, deleted = F.col(ORIGIN)["Error"].isNull(), F.col(ORIGIN)[ROW_DELETED]
     time = F.when(deleted, F.col(ORIGIN)["At"]).otherwise(_time(source))  # a record that deletes has no fields
     own = {ROW_TIME: F.when(good, time), ROW_OFFSET: F.col(ORIGIN)["KafkaOffset"]}
@@ -50,7 +51,7 @@ def decode(records: DataFrame, source: Input, writers: dict[str, Writers]) -> Da
     return judged.select(
         F.when(F.col("_error").isNull(), F.struct(*fields, *own)).alias("Row"),
         F.col("_error").alias("Error"),
-        *(F.col(ORIGIN)[name].alias(name) for name in ("Key", "Bytes", "KafkaPartition", "KafkaOffset", "Headers")),
+        *(F.col(ORIGIN)[name].alias(name) for name in ("Key", "Bytes", "KafkaPartition", "KafkaOffset", "Headers", *beside)),
     )
 
 
@@ -59,16 +60,14 @@ def records(
     decoded: dict[str, DataFrame],
     schema_ids: dict[str, int],
     looked_up: dict[str, DataFrame] | None = None,
-    known: DataFrame | None = None,
 ) -> DataFrame:
     """Kafka records (topic, key, value, headers) of what a query writes: its result, and the dead letters of its inputs.
 
     decoded: what `decode` makes of each input. schema_ids: registry id of the values of each output topic that is Avro.
-    looked_up: what `decode` makes of the whole topics of the tables that live streams are joined with, as a batch. known: what
-    the query knows when it begins.
+    looked_up: what `decode` makes of the whole topics of the tables that live streams are joined with, as a batch.
     """
     read = decoded | (looked_up or {})
-    found = result(query, {alias: _good(rows, query.inputs[alias]) for alias, rows in read.items()}, known)
+    found = result(query, {alias: _good(rows, query.inputs[alias]) for alias, rows in read.items()})
     written = encode(found, query, schema_ids)
     for alias, rows in decoded.items():
         if not query.inputs[alias].dead_letters:
@@ -78,9 +77,9 @@ def records(
     return written
 
 
-def result(query: Query, inputs: dict[str, DataFrame], known: DataFrame | None = None) -> DataFrame:
+def result(query: Query, inputs: dict[str, DataFrame], known: object | None = None) -> DataFrame:
     """What the query makes of its inputs' rows, live or not. SQL sees them as views, which stay in the session of the inputs.
-    known: see `records`."""
+    known: of a query that `begins_with` something, which has the one input TOGETHER, as `together.decode` gives it."""
     if query.reads_changes:
         inputs = {CHANGES: compacted_topics.changes(inputs, next(iter(query.inputs.values())).key.column)}
     else:

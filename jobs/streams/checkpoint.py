@@ -5,7 +5,8 @@
     offsets/<batch>    where a batch ends in each source; written before Spark works on the batch
     commits/<batch>    that all of the batch is written
     state/             what operators with state keep
-    topics.json        ids of the topics that the query reads; this one is Sundial's
+    topics.json        ids of the topics that the query reads; this one and the next are Sundial's
+    begun.json         of a query that reads its topics as one source: which these are, see `Begun`
 
 A file of offsets holds a version, what else Spark notes, and in its last lines the offsets of each source by topic and partition.
 Spark writes each file whole or not at all. One that is damaged nevertheless, as by a full or broken disk, is a JobError with its
@@ -14,7 +15,8 @@ name.
 
 import json
 import shutil
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from jobs.errors import JobError
@@ -23,6 +25,15 @@ from supervision.files import read_json, write_json
 HEAD_OF_BATCH, HEAD_OF_SOURCE = 2, 1  # lines before the offsets: the version; of a batch also what else Spark notes
 NOTHING = "-"  # of a source of which a batch has no offsets
 Offsets = dict[str, dict[str, int]]  # by topic and partition
+
+
+@dataclass(frozen=True)
+class Begun:
+    """how: of each topic that the query reads, how that is worked on. changed: a batch that was planned before these were the
+    topics, and was not committed."""
+
+    how: dict[str, str] = field(default_factory=dict)
+    changed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -46,9 +57,9 @@ class Checkpoint:
         return bool(self._batches("offsets"))
 
     @property
-    def is_new(self) -> bool:
-        """Whether no batch is committed yet."""
-        return not self._batches("commits")
+    def is_started(self) -> bool:
+        """Whether a query was ever started with it."""
+        return (self.folder / "metadata").exists()
 
     def clear_unplanned(self) -> None:
         """Delete what a killed driver had begun to write for a first batch that is not planned. Spark refuses to plan a first
@@ -101,10 +112,35 @@ class Checkpoint:
         for planned in self._batches("offsets"):
             if planned > max(done, default=-1):
                 _delete(self.folder / "offsets" / str(planned))
-        if done:
-            self._rewrite(self.folder / "offsets" / str(max(done)), HEAD_OF_BATCH, topic, offsets)
-        for begin in [] if done else list(self.folder.glob("sources/[0-9]*/0")):
-            self._rewrite(begin, HEAD_OF_SOURCE, topic, offsets)
+        there = {str(partition): offset for partition, offset in offsets.items()}
+
+        def changed(of_source: Offsets) -> Offsets:
+            return of_source | {topic: there} if topic in of_source else of_source
+
+        self._rewrite_begins(changed)
+
+    def read_topics(self, begins: dict[str, dict[int, int]], gone: set[str]) -> int | None:
+        """Have the query, of one source, begin in some topics at these offsets, whatever it has read of them, and read others no
+        more. Returns the batch that was planned and not committed, if there is one: it is made again without records of these
+        topics. The query must not run."""
+        there = {topic: {str(p): offset for p, offset in offsets.items()} for topic, offsets in begins.items()}
+
+        def changed(of_source: Offsets) -> Offsets:
+            return {topic: offsets for topic, offsets in of_source.items() if topic not in gone} | there
+
+        planned = [batch for batch in self._batches("offsets") if batch > max(self._batches("commits"), default=-1)]
+        self._rewrite_begins(changed)
+        for batch in planned:
+            self._rewrite(self.folder / "offsets" / str(batch), HEAD_OF_BATCH, changed)
+        return max(planned, default=None)
+
+    @property
+    def begun(self) -> Begun:
+        return Begun(**read_json(self.folder / "begun.json"))
+
+    def note_begun(self, begun: Begun) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_json(self.folder / "begun.json", asdict(begun))
 
     def _begins(self) -> list[Offsets]:
         files = self.folder.glob("sources/[0-9]*/0")
@@ -123,14 +159,20 @@ class Checkpoint:
         """Numbers of the batches that have a file of this kind; Spark names unfinished files otherwise."""
         return [int(file.name) for file in (self.folder / kind).glob("[0-9]*")]
 
-    def _rewrite(self, file: Path, head: int, topic: str, offsets: dict[int, int]) -> None:
-        """The file with other offsets of a topic. Hadoop's checksum beside it goes, as it is of the content before."""
+    def _rewrite_begins(self, changed: Callable[[Offsets], Offsets]) -> None:
+        """Where the next batch begins in each source."""
+        if done := self._batches("commits"):
+            self._rewrite(self.folder / "offsets" / str(max(done)), HEAD_OF_BATCH, changed)
+        else:
+            for begin in list(self.folder.glob("sources/[0-9]*/0")):
+                self._rewrite(begin, HEAD_OF_SOURCE, changed)
+
+    def _rewrite(self, file: Path, head: int, changed: Callable[[Offsets], Offsets]) -> None:
+        """The file with other offsets of its sources. Hadoop's checksum beside it goes, as it is of the content before."""
         lines = file.read_text().split("\n")
         for number in range(head, len(lines)):
-            of_source = self._parsed(file, lines[number]) if lines[number] != NOTHING else {}
-            if topic in of_source:
-                of_source[topic] = {str(partition): offset for partition, offset in offsets.items()}
-                lines[number] = json.dumps(of_source, separators=(",", ":"))
+            if lines[number] != NOTHING:
+                lines[number] = json.dumps(changed(self._parsed(file, lines[number])), separators=(",", ":"))
         _delete(file)
         file.write_text("\n".join(lines))
 

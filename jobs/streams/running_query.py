@@ -2,20 +2,20 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from contracts import avro
 from contracts.queries import Query
-from contracts.query_io import Input, Output
-from jobs.backends import detector_known, kafka, spark
+from contracts.query_io import TOGETHER, Input, Output
+from jobs.backends import kafka, spark
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
-from jobs.formats import query_records, wire
+from jobs.formats import query_records, together, wire
+from jobs.formats.known_rows import KnownRows
 from jobs.formats.wire import Writers
-from jobs.streams import topics_read
+from jobs.streams import feeds_read, topics_read
 from jobs.streams.checkpoint import Checkpoint
 from jobs.streams.driver import message_of, now
 from jobs.streams.known_writers import KnownWriters
@@ -44,9 +44,16 @@ class RunningQuery:
         self._started_at, self._seen, self._late = now(), -1, 0
         self._query: StreamingQuery | None = None
         self._transactions: Transactions | None = None  # of a query that is delivered exactly once
-        self.topics = topics_read.of_query(platform, query, checkpoint)
+        self._known_before: KnownRows | None = None  # of a query that begins with what nights knew
+        self._topics = topics_read.of_query(platform, query, checkpoint)
         self._backlog = BatchesBacklog({each.topic for each in query.inputs.values()}, self._checkpoint)
         self._health: dict = {}
+
+    def begin(self) -> None:
+        """Before it is planned for the first time. Raises JobError where it can't go on in its topics as they are now."""
+        if self._declared.begins_with:
+            self._known_before = feeds_read.begin(self._platform, self._declared, self._checkpoint)
+        self._topics.begin()
 
     def start(self) -> None:
         """Plan with the writers' schemas as they are known now, and go on from the checkpoint."""
@@ -78,7 +85,7 @@ class RunningQuery:
             reached = (self._checkpoint.reached() or {}).get(avro.part_of(subject)[0], {})
             self._plan_again_with(self._writers | {subject: self._known.learned(self._writers[subject], schema_id, reached)})
         elif well:
-            self.topics.look()
+            self._topics.look()
             renewed = {name: self._known.renewed(writers) for name, writers in self._writers.items()}
             if renewed != self._writers:
                 self._planning()
@@ -126,6 +133,12 @@ class RunningQuery:
 
     def _records(self) -> DataFrame:
         session = spark.with_state(self._session.newSession())  # of its own: two queries may call their inputs alike
+        in_avro = [each for each in self._declared.outputs if each.encoding == "avro"]
+        ids = {each.topic: self._schema_id(each) for each in in_avro}
+        if self._known_before:
+            read = together.decode(self._read_all(session), self._declared.inputs, self._writers)
+            found = query_records.result(self._declared, {TOGETHER: read}, self._known_before)
+            return query_records.encode(found, self._declared, ids)
         decoded = {
             alias: query_records.decode(self._read(session, each), each, self._writers)
             for alias, each in self._declared.inputs.items()
@@ -134,16 +147,7 @@ class RunningQuery:
             alias: query_records.decode(kafka.read_whole(session, self._platform, each.topic), each, self._writers)
             for alias, each in self._declared.looked_up.items()
         }
-        in_avro = [each for each in self._declared.outputs if each.encoding == "avro"]
-        ids = {each.topic: self._schema_id(each) for each in in_avro}
-        return query_records.records(self._declared, decoded, ids, looked_up, self._known_before(session))
-
-    def _known_before(self, session: SparkSession) -> DataFrame | None:
-        """What the query knows before its first batch."""
-        if self._declared.begins_with is None or not self._checkpoint.is_new:
-            return None
-        feeds = cast("dict[str, dict[str, Any]]", self._declared.parameters["feeds"])
-        return detector_known.at_midnight(session, self._platform, feeds)
+        return query_records.records(self._declared, decoded, ids, looked_up)
 
     def _schema_id(self, output: Output) -> int:
         return self._known.registry.id_of(avro.subject(output.topic), avro.schema(output.record, output.version))
@@ -151,6 +155,10 @@ class RunningQuery:
     def _read(self, session: SparkSession, source: Input) -> DataFrame:
         most = self._declared.most_per_batch
         return kafka.read_stream(session, self._platform, source.topic, source.begin, most, headers=True)
+
+    def _read_all(self, session: SparkSession) -> DataFrame:
+        topics = ",".join(each.topic for each in self._declared.inputs.values())
+        return kafka.read_stream(session, self._platform, topics, "earliest", self._declared.most_per_batch)
 
     def _plan_again_with(self, writers: dict[str, Writers]) -> None:
         print(f"query {self.name}: planning again", flush=True)

@@ -59,7 +59,7 @@ class Transactions:
         last = self._last
         if last is None or last["checkpoint"] != note["checkpoint"] or last["batch"] < note["batch"]:
             return False
-        if last == note:
+        if last == note or note["batch"] == last["batch"] == self._checkpoint.begun.changed:
             return True
         raise JobError(
             f"query {self._query.name}: its checkpoint is older than what it wrote: batch {note['batch']} is about to be made of"
@@ -108,7 +108,7 @@ class Transactions:
 
 def _options(query: Query) -> dict[str, str | int]:
     """Of the producer. Keys go to the partitions to which Spark's Kafka sink, a Java client, takes them."""
-    open_at_most = min(LONGEST, 60 + query.most_per_batch * len(query.inputs) // SLOWEST)
+    open_at_most = min(LONGEST, 60 + query.most_in_all // SLOWEST)
     return {
         "transactional.id": query.transactional_id,
         "transaction.timeout.ms": 1000 * open_at_most,

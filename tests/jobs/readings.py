@@ -19,15 +19,22 @@ ANY_TIME = {"most_ahead": "36500 days", "most_behind": "36500 days"}  # of a fee
 def produce(broker, feed, *records: tuple[str, dt.datetime | bytes, int], partition: int | None = None) -> None:
     """Records (service, time, value); bytes instead of a time are sent as they are. partition: of all, by default by service."""
     producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all", "message.max.bytes": 1_100_000})
-    for service, at, value in records:
-        payload = at if isinstance(at, bytes) else encoded(broker, feed, at, value)
+    readings = [(at, value) for _, at, value in records if not isinstance(at, bytes)]
+    payloads = iter(_encoded(broker, feed, readings) if readings else [])
+    for service, at, _ in records:
+        payload = at if isinstance(at, bytes) else next(payloads)
         to = len(service) % feed.partitions if partition is None else partition
         producer.produce(feed.topic, payload, service.encode(), partition=to)
     assert producer.flush(30) == 0
 
 
 def encoded(broker, feed, at: dt.datetime, value: int) -> bytes:
-    return encoder(feed, broker.registry).encode(np.array([int(at.timestamp() * 1000)]), np.array([value]))[0]
+    return _encoded(broker, feed, [(at, value)])[0]
+
+
+def _encoded(broker, feed, readings: list[tuple[dt.datetime, int]]) -> list[bytes]:
+    times, values = zip(*readings, strict=True)
+    return encoder(feed, broker.registry).encode(np.array([int(at.timestamp() * 1000) for at in times]), np.array(values))
 
 
 def arrived(spark, feed, rows: list[tuple[str, dt.datetime, int, int, int]]) -> DataFrame:

@@ -84,9 +84,9 @@ def test_each_event_of_each_incident_is_there_once(broker, start, tmp_path):
     assert [message for message in reader.look() if message.topic() == FEED.dead_letter_topic] == []
 
 
-def walked_to(lake_platform, monday: dt.datetime, rows: list[Row]) -> None:
+def walked_to(lake_platform, monday: dt.datetime, rows: list[Row], feed: Feed = OTHER) -> None:
     """What a night leaves that has walked through the rows of all dates before the next one."""
-    settings = settings_of(OTHER)
+    settings = settings_of(feed)
     names, (services, numbers, values) = sorted({name for name, _, _ in rows}), zip(*rows, strict=True)
     at = int(monday.timestamp() * 1000) + np.array(numbers) * HALF_HOUR
     of_settings = Settings.of(settings)
@@ -94,7 +94,7 @@ def walked_to(lake_platform, monday: dt.datetime, rows: list[Row]) -> None:
     known, _ = followed_through(of_settings, Known(), names, readings, int(at.max()))
     date = (monday + dt.timedelta(days=numbers[-1] // 48 + 1)).date()
     midnight = Midnight(known, f"{detector_states.how(settings)}-digest")
-    detector_states.write(tables.detector(lake_platform, OTHER), date, midnight, {})
+    detector_states.write(tables.detector(lake_platform, feed), date, midnight, {})
 
 
 def test_a_query_that_begins_takes_up_what_the_night_knew(broker, start, tmp_path, lake_platform):

@@ -14,6 +14,7 @@ from contracts.declared_topics import query_topics
 from contracts.queries import Query, load_queries
 from jobs import run_queries, skip_lost
 from jobs.errors import JobError
+from jobs.streams import feeds_read
 from stack.deploy import schemas, topics
 from supervision.files import StreamFolder
 from tests.jobs.rides import NEW_YORK, Reader, RidesTopic, per_vendor_minute, sample
@@ -37,7 +38,7 @@ class Application:
     def declare(self, *names: str, overrides: dict[str, dict] | None = None) -> None:
         """The declared queries of these names, with some fields of some of them changed."""
         made = {name: self._own(load_queries()[name].model_copy(update=(overrides or {}).get(name, {}))) for name in names}
-        self._monkeypatch.setattr(run_queries, "load_application", lambda *_: made)
+        self._monkeypatch.setattr(feeds_read, "load_application", lambda *_: made)
         declared = query_topics(made.values())
         topics.deploy(self.broker.kafka, declared)
         schemas.register(self.broker.registry, declared)
@@ -138,7 +139,7 @@ def test_a_topic_that_was_made_anew_stops_its_query_until_a_person_says_so(appli
     lost = f"topic {application.topic('rides')} was deleted and made anew: what was not read of the old one is lost"
     with pytest.raises(JobError, match=f"^{lost}; `sundial queries skip-lost rides` goes on with what is there$"):
         run_job(run_queries, application.platform, "--application", name)
-    monkeypatch.setattr(skip_lost, "load_application", run_queries.load_application)
+    monkeypatch.setattr(skip_lost, "load_application", feeds_read.load_application)
     run_job(skip_lost, application.platform, *skip)
     assert capsys.readouterr().out.splitlines()[-1] == f"query rides-per-vendor-minute: {lost}"
     application.run(lambda: application.minutes() == per_vendor_minute(rides))

@@ -19,6 +19,7 @@ from contracts.queries import load_queries
 from jobs import run_queries
 from jobs.backends.registry import Registry
 from jobs.errors import JobError
+from jobs.streams import feeds_read
 from stack.deploy import schemas, topics
 from supervision.files import StreamFolder
 from tests.jobs.meters import AT, Billing, Meters, first, second
@@ -101,7 +102,7 @@ def converter(live_platform, broker, run_job, monkeypatch, own_signals):
     inputs = {alias: each.model_copy(update={"topic": made.topic}) for alias, each in query.inputs.items()}
     outputs = tuple(each.model_copy(update={"topic": made.old_topic}) for each in query.outputs)
     own = query.model_copy(update={"inputs": inputs, "outputs": outputs})
-    monkeypatch.setattr(run_queries, "load_application", lambda *_: {own.name: own})
+    monkeypatch.setattr(feeds_read, "load_application", lambda *_: {own.name: own})
     topics.deploy(broker.kafka, query_topics([own]))
     schemas.register(broker.registry, query_topics([own]))
     return made

@@ -1,7 +1,7 @@
 """Incidents of a stream: the events of a walk through all readings at once, however these come in batches; and silence."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -11,9 +11,9 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from contracts.feeds import load_feed
 from contracts.incident_queries import declared_query
 from jobs.backends import detector_known, detector_states
-from jobs.transforms import incident_rows
+from jobs.transforms import incident_rows, incident_walk
 from jobs.transforms.incident_groups import GroupRule
-from jobs.transforms.incident_walk import Known, Settings, followed_through, readings_of
+from jobs.transforms.incident_walk import Settings, followed_through, readings_of
 from jobs.transforms.queries.incidents import _Incidents
 from tests.support.seed import chance
 from tests.transforms.half_hours import HALF_HOUR, MANY, SILENCE, Row, events_of, half_hours
@@ -36,16 +36,32 @@ def came(rows: list[Row], offset: int = 0) -> pd.DataFrame:
     """Rows as the query gets them."""
     service, number, value = zip(*rows, strict=True)
     at = MONDAY + np.array(number) * HALF_HOUR
-    return pd.DataFrame({"ServiceName": service, "At": at, "Wall": at, "Offset": offset + np.arange(len(rows)), "Value": value})
+    offsets = offset + np.arange(len(rows))
+    return pd.DataFrame({"ServiceName": service, "At": at, "Wall": at, "Offset": offsets, "Value": value, "Came": at + HALF_HOUR})
+
+
+@dataclass
+class Known:
+    """What a night knew of the feed; the meaning of its numbers can change."""
+
+    of_feed: list[dict] = field(default_factory=list)
+    meaning: str = "now"
+
+    @property
+    def how(self) -> dict[str, str]:
+        return {"calls": self.meaning}
+
+    def rows(self, table: str) -> list[dict]:
+        assert table == "calls"
+        return self.of_feed
 
 
 class Stream:
     """The processor of one feed between batches; the machine's clock is moved by hand."""
 
-    def __init__(self, known: pd.DataFrame | None = None, **changed):
-        processor = _Incidents({"calls": Settings.of(of_feed(**changed))})
-        before = None if known is None else [("calls", known)]
-        self.tester = TwsTester(processor, timeMode="ProcessingTime", initialStatePandas=before)
+    def __init__(self, known: Known | None = None, **changed):
+        self.feeds = {"calls": Settings.of(of_feed(**changed))}
+        self.tester = TwsTester(_Incidents(self.feeds, known or Known()), timeMode="ProcessingTime")
         self.events: list[dict] = []
         self._offset = 0
 
@@ -77,19 +93,14 @@ def test_a_stream_comes_to_the_events_of_one_walk(batches):
     assert in_order(stream.events) == in_order(wanted)
 
 
-def known_after(rows: list[Row], group: GroupRule | None = None) -> pd.DataFrame:
+def known_after(rows: list[Row], group: GroupRule | None = None) -> Known:
     """What a night knows after it has walked through the rows, as a query takes it up."""
     settings = replace(Settings.of(of_feed()), group=group)
     names = sorted({name for name, _, _ in rows})
     at = MONDAY + np.array([number for _, number, _ in rows]) * HALF_HOUR
     readings = readings_of(settings, names, [name for name, _, _ in rows], at, at, np.array([value for *_, value in rows]))
-    known, _ = followed_through(settings, Known(), names, readings, int(at.max()))
-    return (
-        pd.DataFrame(detector_states.of_known(known))
-        .reindex(columns=detector_known.COLUMNS)
-        .astype(object)
-        .replace({np.nan: None})
-    )
+    known, _ = followed_through(settings, incident_walk.Known(), names, readings, int(at.max()))
+    return Known([dict.fromkeys(detector_known.COLUMNS) | row for row in detector_states.of_known(known)])
 
 
 @pytest.mark.parametrize("begin", [0, 550, 600])
@@ -102,6 +113,35 @@ def test_a_stream_that_takes_up_what_a_night_knew_goes_on_as_one_walk_does(begin
     wanted = [each for each in events_of(rows, MONDAY, pair) if each["At"] > midnight]
     assert len(wanted) > 3
     assert in_order(stream.events) == in_order(wanted)
+
+
+def test_a_state_that_means_something_else_is_not_gone_on_with():
+    """After a new release, say: it begins with what the night knew by the new formulas, and without a night from nothing."""
+    rows, night = half_hours(), 600
+    before = [each for each in rows if each[1] < night]
+    for known in (known_after(before), Known()):
+        stream, fresh = Stream(known), Stream(known)
+        stream.batch(*[("a", number, 1e6) for number in range(night + 10)])
+        state = stream.tester.peekMapState("services", "calls")
+        stream.tester.updateMapState("services", "calls", {name: (each[0][:-8], "{}") for name, each in state.items()})
+        stream.tester.updateValueState("how", "calls", ("of another release",))
+        stream.events.clear()
+        for each in (stream, fresh):
+            each.batch(*[row for row in rows if night <= row[1]])
+        assert fresh.events
+        assert in_order(stream.events) == in_order(fresh.events)
+        assert stream.tester.peekValueState("how", "calls") == ("now",)
+
+
+def test_what_is_left_of_a_feed_that_is_gone_ends_with_its_timer():
+    stream = Stream()
+    stream.clock(20)
+    stream.batch(*[("a", number, 10.0) for number in range(20)])
+    stream.feeds.clear()
+    stream.clock(21 + SILENCE)
+    assert stream.events == []
+    assert known_services(stream) == []
+    stream.clock(40)
 
 
 def test_what_no_reading_covers_is_no_silence():

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, MapState, TimerValues
@@ -23,43 +23,55 @@ from jobs.transforms.incident_walk import Known, Service, Settings, followed_thr
 SERVICE = "State binary, Open string"  # of the map of services: the detector's state, the open incident as JSON or an empty text
 FEED = "Heard string, Newest long, Since long, Live boolean"  # the newest reading of each service as JSON; see _Clock
 GROUPS = "Groups string"  # of open incidents, as JSON
+HOW = "How string"  # what the numbers of all these mean, as `Nights.how`
 GAP = 2  # intervals between what a night knew and the first reading; with more, nobody knows which services were silent meanwhile
 LATE_BY = 60_000  # ms after its interval's end within which a reading is of the present
 
 
-def incidents(inputs: dict[str, DataFrame], feeds: dict[str, dict[str, Any]], known: DataFrame | None = None) -> DataFrame:
+class Nights(Protocol):
+    """What nights knew of feeds, by the feed's table. how: a digest of what the numbers in a state mean."""
+
+    @property
+    def how(self) -> Mapping[str, str]: ...
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """What the night's walk knew at the last midnight, as `detector_known.COLUMNS`; empty where there was none."""
+
+
+def incidents(inputs: dict[str, DataFrame], feeds: dict[str, dict[str, Any]], known: Nights) -> DataFrame:
     """`incident_rows.COLUMNS` and Feed: each event of each incident of each feed once.
 
-    inputs: by the feed's table: the service, RowTime (start of the interval), RowOffset and the feed's value. feeds: by table
-    what `contracts.incident_queries.settings_of` makes of a feed. A reading is judged if it is newer than the service's newest;
-    what comes later than that is left to the night. known: what a night's walk knew at the last midnight, as
-    `detector_known.at_midnight` gives it.
+    inputs: `together`, a column for each feed's table with the service, RowTime (start of the interval), RowOffset and the feed's
+    value; and RowCame. feeds: by table what `contracts.incident_queries.settings_of` makes of a feed. A reading is judged if it
+    is newer than the service's newest; what comes later than that is left to the night. known: what a feed begins with.
     """
-    came = [_came(inputs[table], table, feed) for table, feed in feeds.items()]
-    every = came[0]
-    for each in came[1:]:
-        every = every.union(each)
-    work = _Incidents({table: Settings.of(feed) for table, feed in feeds.items()})
+    [rows] = inputs.values()
+    came = F.coalesce(*(_came(table, feed) for table, feed in feeds.items()))
+    # explode_outer: Spark would move a filter in front of what decodes, and decode once more for it.
+    every = rows.select(F.explode_outer(F.array(came)).alias("_came")).where(F.col("_came").isNotNull()).select("_came.*")
     found = every.groupBy("Feed").transformWithStateInPandas(
-        work,
+        _Incidents({table: Settings.of(feed) for table, feed in feeds.items()}, known),
         f"Feed string, {incident_rows.RESULT}",
         "Append",
         "ProcessingTime",
-        initialState=known.groupBy("Feed") if known is not None else None,
     )
     return found.withColumns({name: F.timestamp_millis(name) for name in incident_rows.TIMES})
 
 
-def _came(rows: DataFrame, table: str, feed: dict[str, Any]) -> DataFrame:
-    wall = calendar.wall_clock(F.col("RowTime"), feed["timezone"])
-    return rows.select(
+def _came(table: str, feed: dict[str, Any]) -> Column:
+    """A reading of this feed; null if the row is another feed's."""
+    row = F.col(table)
+    wall = calendar.wall_clock(row["RowTime"], feed["timezone"])
+    reading = F.struct(
         F.lit(table).alias("Feed"),
-        F.col(feed["service"]).alias("ServiceName"),
-        F.unix_millis("RowTime").alias("At"),
+        row[feed["service"]].alias("ServiceName"),
+        F.unix_millis(row["RowTime"]).alias("At"),
         F.call_function("div", wall, F.lit(1000)).alias("Wall"),
-        F.col("RowOffset").alias("Offset"),
-        F.col(feed["value"]).cast("double").alias("Value"),
+        row["RowOffset"].alias("Offset"),
+        row[feed["value"]].cast("double").alias("Value"),
+        F.unix_millis("RowCame").alias("Came"),
     )
+    return F.when(row.isNotNull(), reading)
 
 
 @dataclass(frozen=True)
@@ -93,29 +105,20 @@ class _Stored(Mapping[str, Service]):
 
 
 class _Incidents(StatefulProcessor):
-    """The work on one feed in one batch. The state: of each service, SERVICE; of the feed, FEED and GROUPS."""
+    """The work on one feed in one batch. The state: of each service, SERVICE; of the feed, FEED, GROUPS and HOW."""
 
-    def __init__(self, feeds: dict[str, Settings]):
-        self._feeds = feeds
+    def __init__(self, feeds: dict[str, Settings], nights: Nights):
+        self._feeds, self._nights = feeds, nights
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         self._services = handle.getMapState("services", "ServiceName string", SERVICE)
         self._feed = handle.getValueState("feed", FEED)
         self._groups = handle.getValueState("groups", GROUPS)
-
-    def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: TimerValues) -> None:
-        """Take up what a night knew, or a part of it."""
-        heard, clock = self._heard()
-        for row in initialState.itertuples():
-            if row.ServiceName is None:
-                self._groups.update((row.Groups,))
-            else:
-                self._services.updateValue((row.ServiceName,), (row.State, row.Open or ""))
-                heard[row.ServiceName] = Heard(**json.loads(row.Heard))
-        self._keep_heard(heard, replace(clock, newest=max((each.at for each in heard.values()), default=-1), since=-1))
+        self._how = handle.getValueState("how", HOW)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues) -> Iterator[pd.DataFrame]:
+        self._begin(key[0])
         heard, clock = self._heard()
         came = _news(pd.concat(rows, ignore_index=True), heard)
         now = timerValues.getCurrentProcessingTimeInMs()
@@ -135,12 +138,40 @@ class _Incidents(StatefulProcessor):
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
     ) -> Iterator[pd.DataFrame]:
         """No reading of the feed came for so long that by the clock of the machine services are silent."""
+        if key[0] not in self._feeds:  # it is no longer declared
+            return self._clear()
+        self._begin(key[0])
         heard, clock = self._heard()
         passed = timerValues.getCurrentProcessingTimeInMs() - clock.since
         yield from self._followed(key[0], heard, [], _NO_READINGS, clock, clock.newest + passed)
 
     def close(self) -> None:
         pass
+
+    def _begin(self, table: str) -> None:
+        """Take up what a night knew, unless the state is there and means what it would mean now."""
+        how = self._nights.how[table]
+        if self._how.exists() and self._how.get()[0] == how:
+            return
+        self._clear()
+        heard = {}
+        for row in self._nights.rows(table):
+            if row["ServiceName"] is None:
+                self._groups.update((row["Groups"],))
+            else:
+                self._services.updateValue((row["ServiceName"],), (row["State"], row["Open"] or ""))
+                heard[row["ServiceName"]] = Heard(**json.loads(row["Heard"]))
+        if heard:
+            self._keep_heard(heard, _Clock(max(each.at for each in heard.values()), since=-1))
+        self._how.update((how,))
+
+    def _clear(self) -> None:
+        """Forget all of the feed."""
+        for state in (self._services, self._feed, self._groups, self._how):
+            if state.exists():
+                state.clear()
+        for timer in list(self._handle.listTimers()):
+            self._handle.deleteTimer(timer)
 
     def _heard(self) -> tuple[dict[str, Heard], _Clock]:
         if not self._feed.exists():

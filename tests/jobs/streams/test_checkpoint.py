@@ -66,6 +66,31 @@ def test_a_query_goes_on_at_other_offsets_of_one_topic_and_a_batch_that_was_not_
     assert sorted(file.name for file in (tmp_path / "offsets").iterdir()) == [".6.crc", "6", "7"]
 
 
+def test_topics_come_and_go_and_a_batch_that_was_not_committed_is_made_again_of_the_others(tmp_path):
+    for name in ("offsets", "commits"):
+        (tmp_path / name).mkdir()
+    for batch, offset in ((6, 10), (7, 20), (8, 30)):
+        source = f'{{"gone":{{"0":{offset}}},"stays":{{"0":{offset}}},"anew":{{"0":{offset}}}}}'
+        (tmp_path / "offsets" / str(batch)).write_text(f'v1\n{{"conf":{{}}}}\n{source}')
+    for batch in (6, 7):
+        (tmp_path / "commits" / str(batch)).write_text("v1\n{}")
+    checkpoint = Checkpoint(tmp_path)
+    assert checkpoint.read_topics({"new": {0: 4, 1: 0}, "anew": {0: 2}}, {"gone"}) == 8
+    assert checkpoint.ends_of(7) == [{"stays": {"0": 20}, "anew": {"0": 2}, "new": {"0": 4, "1": 0}}]
+    assert checkpoint.ends_of(8) == [{"stays": {"0": 30}, "anew": {"0": 2}, "new": {"0": 4, "1": 0}}]
+    (tmp_path / "commits" / "8").write_text("v1\n{}")
+    assert checkpoint.read_topics({}, {"anew"}) is None
+    assert checkpoint.reached() == {"stays": {0: 30}, "new": {0: 4, 1: 0}}
+
+
+def test_topics_come_and_go_before_anything_is_committed(tmp_path):
+    (tmp_path / "sources" / "0").mkdir(parents=True)
+    (tmp_path / "sources" / "0" / "0").write_bytes(b'\0v1\n{"gone":{"0":7},"stays":{"0":7}}')
+    checkpoint = Checkpoint(tmp_path)
+    assert checkpoint.read_topics({"new": {0: 4}}, {"gone"}) is None
+    assert checkpoint.reached() == {"stays": {0: 7}, "new": {0: 4}}
+
+
 def test_a_query_that_has_committed_nothing_begins_at_other_offsets(tmp_path):
     for number, topic in enumerate(("t", "u")):
         (tmp_path / "sources" / str(number)).mkdir(parents=True)
