@@ -41,6 +41,19 @@ def test_it_begins_with_what_the_night_knew():
         Query.model_validate(declared | {"parameters": {}})
 
 
+def test_feeds_are_one_source_so_all_of_them_begin_alike_and_each_has_an_output():
+    declared = declared_query([feed()])
+    for changed in ({"dead_letters": True}, {"lateness": "1 hour"}, {"begin": "latest"}):
+        inputs = {alias: each | changed for alias, each in declared["inputs"].items()}
+        with pytest.raises(ValueError, match="begins_with goes with begin: earliest, and no table, lateness or dead letters: "):
+            Query.model_validate(declared | {"inputs": inputs})
+    other = feed().model_copy(update={"name": "other"})
+    both = Query.model_validate(declared_query([feed(), other]))
+    assert both.most_in_all == both.most_per_batch
+    with pytest.raises(ValueError, match="one output for each input"):
+        Query.model_validate(declared_query([feed(), other]) | {"outputs": declared["outputs"]})
+
+
 def test_the_streams_dead_letters_are_not_sent_again():
     query = Query.model_validate(declared_query([feed()]))
     assert query.dead_letter_topics == {"web-calls.incidents.dead-letter"}

@@ -32,12 +32,13 @@ def of_feed(group: dict | None = None, retired: tuple[str, ...] = (), windows: t
     return found | {"rules": rules, "group": group, "retired": retired, "windows": windows}
 
 
-def came(rows: list[Row], offset: int = 0) -> pd.DataFrame:
-    """Rows as the query gets them."""
+def came(rows: list[Row], offset: int = 0, taken: int | None = None) -> pd.DataFrame:
+    """Rows as the query gets them. taken: the half hour at which the broker took them; by default each when it was over."""
     service, number, value = zip(*rows, strict=True)
     at = MONDAY + np.array(number) * HALF_HOUR
     offsets = offset + np.arange(len(rows))
-    return pd.DataFrame({"ServiceName": service, "At": at, "Wall": at, "Offset": offsets, "Value": value, "Came": at + HALF_HOUR})
+    broker = at + HALF_HOUR if taken is None else MONDAY + taken * HALF_HOUR
+    return pd.DataFrame({"ServiceName": service, "At": at, "Wall": at, "Offset": offsets, "Value": value, "Came": broker})
 
 
 @dataclass
@@ -65,8 +66,8 @@ class Stream:
         self.events: list[dict] = []
         self._offset = 0
 
-    def batch(self, *rows: Row) -> None:
-        self._keep(self.tester.testInPandas("calls", came(list(rows), self._offset)))
+    def batch(self, *rows: Row, taken: int | None = None) -> None:
+        self._keep(self.tester.testInPandas("calls", came(list(rows), self._offset, taken)))
         self._offset += len(rows)
 
     def clock(self, number: int) -> None:
@@ -250,9 +251,42 @@ def known_services(stream: Stream) -> list[str]:
 def test_old_readings_are_no_silence_however_late_it_is():
     stream = Stream()
     stream.clock(10_000)
-    stream.batch(*[("a", number, 10.0) for number in range(20)])
+    stream.batch(*[("a", number, 10.0) for number in range(20)], taken=10_000)
     stream.clock(20_000)
     assert stream.events == []
+
+
+def test_a_silence_is_noticed_once_the_query_has_caught_up_however_late_it_is():
+    """The broker took the readings when they were over; the query stood still, and catches up in two batches."""
+    stream = Stream()
+    stream.clock(1000)
+    stream.batch(*[("a", number, 10.0) for number in range(20)])
+    stream.clock(1000 + SILENCE)
+    stream.batch(*[("a", number, 10.0) for number in range(20, 40)])
+    stream.clock(1000 + 2 * SILENCE)
+    assert stream.events == []
+    for number in (1001 + 2 * SILENCE, 1002 + 2 * SILENCE, 3000):
+        stream.clock(number)
+    [event] = stream.events
+    assert (event["Kind"], event["State"], event["Start"]) == ("silence", "opened", MONDAY + 40 * HALF_HOUR)
+
+
+@pytest.mark.parametrize("taken", [None, 1000])
+def test_a_feed_that_is_silent_when_the_query_begins_is_noticed_unless_its_readings_were_old_when_they_came(taken):
+    """The night knew all that the topic has."""
+    rows = [("a", number, 10.0) for number in range(40)]
+    stream = Stream(known_after(rows))
+    stream.clock(1000)
+    stream.batch(*rows[:30], taken=taken)
+    stream.clock(1010)
+    assert stream.events == []
+    stream.batch(*rows[30:], taken=taken)
+    stream.clock(1010 + SILENCE)
+    assert stream.events == []
+    stream.batch(*rows[30:], taken=1015)  # sent once more: that is no news
+    stream.clock(1011 + SILENCE)
+    stream.clock(3000)
+    assert [(each["Kind"], each["Start"]) for each in stream.events] == ([] if taken else [("silence", MONDAY + 40 * HALF_HOUR)])
 
 
 @pytest.mark.parametrize("off", [{"score": None, "percent": 50.0}, {"score": 1.0, "minimum": 1e9}])

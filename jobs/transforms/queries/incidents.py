@@ -25,7 +25,7 @@ FEED = "Heard string, Newest long, Since long, Live boolean"  # the newest readi
 GROUPS = "Groups string"  # of open incidents, as JSON
 HOW = "How string"  # what the numbers of all these mean, as `Nights.how`
 GAP = 2  # intervals between what a night knew and the first reading; with more, nobody knows which services were silent meanwhile
-LATE_BY = 60_000  # ms after its interval's end within which a reading is of the present
+LATE_BY = 60_000  # ms after its interval's end within which the broker takes a reading of the present
 
 
 class Nights(Protocol):
@@ -76,8 +76,8 @@ def _came(table: str, feed: dict[str, Any]) -> Column:
 
 @dataclass(frozen=True)
 class _Clock:
-    """newest: the time of the feed's newest reading (epoch ms). since: the machine's time when that came; -1 if only a night had
-    it. live: whether it was of the present."""
+    """newest: the time of the feed's newest reading (epoch ms). since: the machine's time when the query got that; -1 if only a
+    night had it. live: whether it was of the present when the broker took it, however late the query got it."""
 
     newest: int = -1
     since: int = 0
@@ -120,19 +120,20 @@ class _Incidents(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues) -> Iterator[pd.DataFrame]:
         self._begin(key[0])
         heard, clock = self._heard()
-        came = _news(pd.concat(rows, ignore_index=True), heard)
-        now = timerValues.getCurrentProcessingTimeInMs()
-        settings = self._feeds[key[0]]
+        every = pd.concat(rows, ignore_index=True)
+        came, settings = _news(every, heard), self._feeds[key[0]]
+        now_clock = _moved(clock, every, settings.interval, timerValues.getCurrentProcessingTimeInMs())
         if not len(came):
+            if now_clock != clock:  # the topic has the newest reading that a night knew
+                self._keep_heard(heard, now_clock)
+                self._wait(settings, heard, now_clock)
             return
         if clock.since < 0 and int(came["At"].min()) > clock.newest + GAP * settings.interval:
             heard = {name: replace(each, readings=0) for name, each in heard.items()}
-        if (newest := int(came["At"].max())) > clock.newest:
-            clock = _Clock(newest, now, now <= newest + settings.interval + LATE_BY)
         names = sorted(came["ServiceName"].unique())
         at, wall = (came[name].to_numpy(np.int64) for name in ("At", "Wall"))
         readings = readings_of(settings, names, came["ServiceName"].tolist(), at, wall, came["Value"].to_numpy(float))
-        yield from self._followed(key[0], heard, names, readings, clock, clock.newest)
+        yield from self._followed(key[0], heard, names, readings, now_clock, now_clock.newest)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
@@ -214,6 +215,16 @@ class _Incidents(StatefulProcessor):
         ]
         if clock.live and waiting:
             self._handle.registerTimer(clock.since + min(waiting) - clock.newest)
+
+
+def _moved(clock: _Clock, came: pd.DataFrame, interval: int, now: int) -> _Clock:
+    """The clock after these rows. now: the machine's time: a silence is not counted from before the query got the newest reading,
+    so a query that catches up never takes what waits in the topic for missing."""
+    newest = int(came["At"].max())
+    if newest < clock.newest or (newest == clock.newest and clock.since >= 0):
+        return clock
+    taken = int(came["Came"][came["At"] == newest].min())
+    return _Clock(newest, now, taken <= newest + interval + LATE_BY)
 
 
 def _news(came: pd.DataFrame, heard: dict[str, Heard]) -> pd.DataFrame:

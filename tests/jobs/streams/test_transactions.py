@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from contracts.queries import COMMITS, Query
 from jobs.backends import kafka
 from jobs.errors import JobError
-from jobs.streams.checkpoint import Checkpoint
+from jobs.streams.checkpoint import Begun, Checkpoint
 from jobs.streams.transactions import Transactions
 from stack.deploy import topics
 from tests.jobs.rides import Reader
@@ -81,6 +81,18 @@ def test_a_batch_is_written_once_by_whoever_repeats_it_and_again_by_a_new_checkp
     written.begin_anew()
     written.writer().write(written.records("a", "b"), 0)
     assert written.values() == ["a", "a", "b", "b", "c"]
+
+
+def test_a_batch_that_is_made_again_of_other_topics_is_not_written_again(written):
+    """It was written, and before Spark logged that, a topic came or went."""
+    written.writer().write(written.records("a", "b"), written.plan(3, end=2))
+    written.plan(3, end=1)
+    with pytest.raises(JobError, match="its checkpoint is older than what it wrote"):
+        written.writer().write(written.records("a"), 3)
+    Checkpoint(written.checkpoint).note_begun(Begun({"b": "how"}, changed=3))
+    written.writer().write(written.records("a"), 3)
+    written.writer().write(written.records("c"), written.plan(4, end=3))
+    assert written.values() == ["a", "b", "c"]
 
 
 @pytest.mark.full
