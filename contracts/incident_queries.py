@@ -9,13 +9,14 @@ from contracts.incidents import IncidentRule, Incidents
 
 NAME = "incidents"  # of the query, and of its application
 AHEAD = "30 seconds"  # of a reading's time before the broker's clock: one beyond would make all others late, and silent
+TRIGGER = "5 seconds"  # as Spark works on a whole batch each time, for the timers, even if no reading came
 MOST_PER_BATCH = 100_000  # the detector needs minutes for 500,000, and the supervision kills a driver that stands still for five
 OF_DATES = ("special_days", "windows")  # of the settings, what concerns some dates alone
 SERVICE = "KeyOfRecord"  # the column of the service's name: no field of a contract is called so
 
 
 def declared_query(feeds: Iterable[Feed]) -> dict[str, Any]:
-    """As a file in `schemas/queries` would declare it. One query for all feeds: it costs one batch a second, not one for each."""
+    """As a file in `schemas/queries` would declare it. One query for all feeds: it costs one batch, not one each."""
     feeds = list(feeds)
     return {
         "name": NAME,
@@ -28,6 +29,7 @@ def declared_query(feeds: Iterable[Feed]) -> dict[str, Any]:
         "outputs": [_output(feed) for feed in feeds],
         "delivery": "exactly-once",  # nobody is woken twice
         "most_per_batch": MOST_PER_BATCH,
+        "trigger": TRIGGER,
     }
 
 

@@ -167,7 +167,10 @@ class RunningQuery:
         self.start()
 
     def _count_late(self) -> None:
-        for progress in self._query.recentProgress:
+        last = self._query.lastProgress
+        if last is None or last.batchId <= self._seen:
+            return
+        for progress in self._query.recentProgress:  # up to a hundred texts of JSON
             if progress.batchId > self._seen:
                 self._seen = progress.batchId
                 self._late += sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)

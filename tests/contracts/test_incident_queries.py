@@ -32,6 +32,7 @@ def test_each_feed_is_an_input_and_has_a_topic_of_incidents():
     assert (output.topic, output.record, output.key) == ("web-calls.incidents", "incident", "Id")
     assert (output.partitions, output.retention_days, output.compacted) == (4, 9, True)
     assert query.exactly_once
+    assert query.trigger == "5 seconds"
 
 
 def test_it_begins_with_what_the_night_knew():
