@@ -80,8 +80,7 @@ def _table(path: Path, wanted: list[str]) -> pa.Table:
         if missing := [name for name in wanted if name not in header]:
             raise StackError(
                 f"{path}:1: no column {', '.join(map(repr, missing))}",
-                remedy="name columns of this file with --time-column, --value-column and --service-column;"
-                f" it has {', '.join(header) or 'none'}",
+                remedy=f"name columns of this file with --timestamp, --value and --service; it has {', '.join(header) or 'none'}",
             )
         convert = arrow_csv.ConvertOptions(include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()))
         read, parse = arrow_csv.ReadOptions(use_threads=False), arrow_csv.ParseOptions(invalid_row_handler=note)

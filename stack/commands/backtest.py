@@ -32,14 +32,14 @@ def backtest_command(
     file: Annotated[
         Path | None, typer.Argument(metavar="INPUT.csv", help="Readings: a CSV file with a header, plain or .gz.")
     ] = None,
-    time_column: Annotated[
+    timestamp: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", rich_help_panel=CSV, help="Times: epoch seconds, ISO 8601 with an offset, or local time."),
     ] = None,
-    value_column: Annotated[
+    value: Annotated[
         str | None, typer.Option(metavar="COLUMN", rich_help_panel=CSV, help="Values; empty or NaN: no reading.")
     ] = None,
-    service_column: Annotated[
+    service: Annotated[
         str | None, typer.Option(metavar="COLUMN", rich_help_panel=CSV, help="Services. Without: all rows are of one.")
     ] = None,
     interval: Annotated[
@@ -97,15 +97,15 @@ def backtest_command(
 
     [bold]Examples[/bold]
 
-    [cyan]sundial backtest samples/metro_interstate_traffic_volume.csv.gz --time-column date_time --value-column traffic_volume
+    [cyan]sundial backtest samples/metro_interstate_traffic_volume.csv.gz --timestamp date_time --value traffic_volume
     --interval 1h --timezone America/Chicago --holidays US-MN --output scores.csv --report report.html[/cyan]
 
     [cyan]sundial backtest --feed service-use --from 2026-10-01 --to 2026-10-31 --output scores.csv --suggest 2/week[/cyan]
     """
     with failures_reported():
         warm, wanted = options.span(warmup, "--warmup"), options.per_week(suggest) if suggest else None
-        must = {"--time-column": time_column, "--value-column": value_column, "--interval": interval, "--timezone": timezone}
-        may: dict[str, Any] = {"--service-column": service_column, "--holidays": holidays}
+        must = {"--timestamp": timestamp, "--value": value, "--interval": interval, "--timezone": timezone}
+        may: dict[str, Any] = {"--service": service, "--holidays": holidays}
         may |= {"--labels": labels, "--report": report, "--explain": explain}
         if feed:
             options.refused({"INPUT.csv": file, **must, **may}, "goes with a CSV file, not with --feed", "leave it out")
@@ -119,7 +119,7 @@ def backtest_command(
         options.known_zone(str(timezone))
         options.known_country(holidays)
         incidents = options.rule(Incidents(), rule, threshold)
-        rows = read_rows(file, str(time_column), str(value_column), service_column, str(timezone))
+        rows = read_rows(file, str(timestamp), str(value), service, str(timezone))
         known = read_labels(labels, str(timezone), rows.names) if labels else []
         result = backtest(rows, of_capture(step, holidays, incidents), warm)
         options.written(output, lambda: write(result, output, explain))

@@ -27,7 +27,7 @@ def backtest(tmp_path, monkeypatch):
     csv_file(tmp_path / "calls.csv", "at,calls", *lines)
 
     def run(*more: str, **changed: str):
-        options = {"time_column": "at", "value_column": "calls", "interval": "30m", "timezone": "UTC"}
+        options = {"timestamp": "at", "value": "calls", "interval": "30m", "timezone": "UTC"}
         options |= {"output": "out.csv", "warmup": "7d"} | changed
         typed = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
         result = CliRunner().invoke(app, ["backtest", "calls.csv", *typed, *more])
@@ -47,6 +47,17 @@ def test_a_row_for_each_row_in_order_and_the_surge_as_one_incident(backtest, tmp
     assert {each["incident_id"] for each in lines[SURGE : SURGE + 6]} == {"calls@2014-06-19T10:00:00Z"}
     assert "calls@" not in (tmp_path / "out.html").read_text()[:100]
     assert "<h1>Backtest</h1>" in (tmp_path / "out.html").read_text()
+
+
+def test_a_column_has_the_services_and_columns_have_no_other_options(backtest, tmp_path):
+    lines = (tmp_path / "calls.csv").read_text().splitlines()
+    csv_file(tmp_path / "calls.csv", *(f"{line},{'shop' if row else 'of'}" for row, line in enumerate(lines)))
+    code, output, _ = backtest(service="of")
+    assert (code, "1,008 rows of 1 services to out.csv" in output) == (0, True)
+    onset = list(csv.DictReader((tmp_path / "out.csv").open()))[SURGE]
+    assert onset["incident_id"] == "shop@2014-06-19T10:00:00Z"
+    for option in ("--time-column", "--value-column", "--service-column"):
+        assert backtest(option, "at")[0] == 2, "an unknown option"
 
 
 def test_the_detector_and_the_plain_rule_are_judged_by_labels(backtest, tmp_path):
@@ -108,8 +119,8 @@ def test_mistakes_in_a_rule_are_listed_with_file_and_field(backtest, tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message", "remedy"),
     [
-        ({"value_column": "count"}, "calls.csv:1: no column 'count'", "it has at, calls"),
-        ({"time_column": "calls"}, "calls.csv:2: column 'calls': '", "write epoch seconds"),
+        ({"value": "count"}, "calls.csv:1: no column 'count'", "it has at, calls"),
+        ({"timestamp": "calls"}, "calls.csv:2: column 'calls': '", "write epoch seconds"),
         ({"interval": "7h"}, "--interval 7h does not divide a day", "10s, 5m, 30m, 1h"),
         ({"interval": "0m"}, "--interval 0m does not divide a day", "10s, 5m, 30m, 1h"),
         ({"interval": "half"}, "--interval: 'half' is not a duration", "--interval 30m"),
@@ -151,7 +162,7 @@ def test_a_feeds_history_is_walked_with_its_rule_or_another(backtest, tmp_path, 
         (["--feed", "half-hours", "--interval", "30m", "--labels", "x"], "--interval, --labels: goes with a CSV file"),
         (["calls.csv", "--feed", "half-hours"], "INPUT.csv: goes with a CSV file, not with --feed"),
         (["calls.csv", "--from", "2014-06-09"], "--from: goes with --feed, not with a CSV file"),
-        (["calls.csv", "--time-column", "at"], "a CSV file needs --value-column, --interval, --timezone"),
+        (["calls.csv", "--timestamp", "at"], "a CSV file needs --value, --interval, --timezone"),
         (["--feed", "half-hours", "--to", "June"], "--to June is no date"),
         (["--feed", "half-hours", "--from", "2015-01-01"], "has dates from 2014-06-02 to 2014-06-15"),
         ([], "nothing to read"),
