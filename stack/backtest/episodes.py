@@ -16,7 +16,8 @@ from jobs.transforms.detector.walk import Readings
 
 class Episodes(NamedTuple):
     """One entry per episode. last: epoch milliseconds of its last unusual reading. score: the highest at which the rule opens an
-    incident in it; it may be less where a reading before it began to wait for more unusual ones in vain."""
+    incident in it; it may be less where a reading before it began to wait for more unusual ones in vain, or where a score that
+    would stand belongs to the end of the incident before."""
 
     service: Ints
     last: Ints
@@ -24,7 +25,8 @@ class Episodes(NamedTuple):
 
 
 class Unusual(NamedTuple):
-    """One entry per unusual reading. number: of the reading among its service's."""
+    """One entry per unusual reading. number: of the reading among its service's. score: the highest that stands then, its own
+    included."""
 
     service: Ints
     number: Ints
@@ -37,20 +39,24 @@ class EpisodeWalk:
 
     def __init__(self) -> None:
         self._read = np.zeros(0, np.int64)  # readings so far, by service
+        self._scores = np.zeros((0, GAP))  # those of the newest readings of each service, oldest first
         none = np.zeros(0, np.int64)
         self._open = Unusual(none, none, none, np.zeros(0))
 
     def ended(self, readings: Readings, score: Score, rules: Rules, last: bool = False) -> Episodes:
         """The episodes that end within these readings, those apart in which no score opens an incident. rules: of all services so
         far. last: nothing follows, so every episode ends."""
-        self._read = np.concatenate([self._read, np.zeros(len(rules.needed) - len(self._read), np.int64)])
+        new = len(rules.needed) - len(self._read)
+        self._read = np.concatenate([self._read, np.zeros(new, np.int64)])
+        self._scores = np.concatenate([self._scores, np.full((new, GAP), -np.inf)])
         columns: Any = zip(self._open, self._unusual(readings, score, rules), strict=True)
         found = _by_time(Unusual(*map(np.concatenate, columns)))
         if not len(found.at):
             return Episodes(found.service, found.at, found.score)
         starts = np.concatenate([[0], np.flatnonzero(~_goes_on(found)) + 1])
         ends = np.append(starts[1:], len(found.at)) - 1
-        opens = np.maximum.reduceat(np.where(_enough(found, rules), found.score, -np.inf), starts)
+        stands = np.concatenate([np.maximum.accumulate(each) for each in np.split(found.score, starts[1:])])
+        opens = np.maximum.reduceat(np.where(_enough(found, rules), stands, -np.inf), starts)
         still = (self._read[found.service[ends]] - 1 - found.number[ends] < GAP) & (not last)
         waiting = np.repeat(still, ends - starts + 1)
         self._open = Unusual(found.service[waiting], found.number[waiting], found.at[waiting], found.score[waiting])
@@ -64,8 +70,25 @@ class EpisodeWalk:
         number = np.arange(len(order)) - (np.cumsum(counts) - counts - self._read)[services]
         self._read = self._read + counts
         off = unusual(readings, score, rules)[order]
-        rows = order[off]
-        return Unusual(services[off], number[off], readings.at[rows], score.score[rows])
+        return Unusual(services[off], number[off], readings.at[order[off]], self._standing(score.score[order], counts)[off])
+
+    def _standing(self, scores: Floats, counts: Ints) -> Floats:
+        """The highest among the score of each reading and those of the readings just before it, of the same service.
+
+        counts: of readings, by service; the scores are given in this order.
+        """
+        wide, ends = self._scores.shape[1], np.cumsum(counts + self._scores.shape[1])
+        old = np.arange(wide) - wide + (ends - counts)[:, None]
+        new = np.arange(len(scores)) + np.repeat(wide * np.arange(1, len(counts) + 1), counts)
+        every = np.empty(len(scores) + self._scores.size)
+        every[old], every[new] = self._scores, scores
+        self._scores = every[np.arange(wide) - wide + ends[:, None]]
+        highest, span = every, 1
+        while span <= wide:
+            step = min(span, wide + 1 - span)
+            highest = np.maximum(highest, np.concatenate([np.full(step, -np.inf), highest[:-step]]))
+            span += step
+        return highest[new]
 
 
 def _by_time(found: Unusual) -> Unusual:

@@ -48,9 +48,10 @@ class Incident:
     """What is known of an incident.
 
     onset, last, peak_at: epoch milliseconds of its first, its newest and its most unusual reading. readings: how many were
-    unusual. actual, expected, area: their sums of value, of what was expected, and of the absolute difference. size: the largest
-    error, in scales. passed: readings from the onset on. usual: those since the last unusual one. reported: the largest error
-    when the last event was emitted; 0 while the incident waits for more unusual readings.
+    unusual; 0 while only a score stands: the next unusual reading, if it comes soon, is the first. actual, expected, area: their
+    sums of value, of what was expected, and of the absolute difference. size: the largest error, in scales. passed: readings from
+    the onset on. usual: those since the last unusual one. reported: the largest error when the last event was emitted; 0 while
+    the incident waits for more unusual readings.
     """
 
     service: str
@@ -119,16 +120,21 @@ def followed(
     """
     onsets, events, still_open = np.full(len(readings.value), NO_INCIDENT, np.int64), list[Event](), dict(open_)
     off = unusual(readings, score, rules)
-    alarming = off & ~(score.score < rules.score[readings.service])  # NaN: a rule without a score
+    limit = rules.score[readings.service]
+    alarming = off & ~(score.score < limit)  # NaN: a rule without a score
+    stands = ~off & (score.score >= limit)  # the detector rests after it, so what follows has no score that opens anything
     for rows in _by_service(readings):
         number = int(readings.service[rows[0]])
         service = _Service(
             names[number], still_open.pop(names[number], None), int(rules.needed[number]), int(rules.within[number])
         )
         passed = 0  # of rows
-        for place in np.flatnonzero(off[rows]).tolist():
+        for place in _newest_of(off[rows], stands[rows]).tolist():
             row = int(rows[place])
-            if service.open or alarming[row]:
+            if stands[row]:
+                service.pass_usual(readings.at[rows[passed : place + 1]])
+                service.stand(row, readings, score)
+            elif service.open or alarming[row]:
                 service.pass_usual(readings.at[rows[passed:place]])
                 service.take(row, readings, score, bool(alarming[row]))
                 if service.open and service.open.reported:
@@ -150,6 +156,12 @@ def in_order(readings: Readings) -> Ints:
     services = readings.service[known]
     few = services.max(initial=0) < 2**16  # then NumPy sorts them by their digits, much faster
     return known[np.argsort(services.astype(np.uint16) if few else services, kind="stable")]
+
+
+def _newest_of(off: Bools, stands: Bools) -> Ints:
+    """The places of what is unusual, and of the newest score that stands before each of them and at the end."""
+    places = np.flatnonzero(off | stands)
+    return places[off[places] | np.append(off[places[1:]], True)[: len(places)]]
 
 
 def _by_service(readings: Readings) -> list[Ints]:
@@ -176,16 +188,22 @@ class _Service:
                 self.events.append(Event("closed", int(times[many - 1]), self.open))
             self.open = None
 
+    def stand(self, row: int, readings: Readings, score: Score) -> None:
+        """A usual reading whose score would open an incident: it opens one with the next unusual reading."""
+        if not self.open or not self.open.readings:
+            self.open = _begun(self.name, int(readings.at[row]), float(score.score[row]), reason(score, row))
+
     def take(self, row: int, readings: Readings, score: Score, alarming: bool) -> None:
         """An unusual reading."""
-        if self.open and not self.open.reported and self.open.passed >= self._within:
-            self.open = None  # too few of its first readings were unusual
         if not self.open and not alarming:
             return
         at, value = int(readings.at[row]), float(readings.value[row])
+        known = self.open or _begun(self.name, at)
+        if not known.readings or (not known.reported and known.passed >= self._within):
+            known = _begun(self.name, at, known.score, known.cause)  # of a score that stands, or too few others were unusual
         expected = float(score.expected[row]) if np.isfinite(score.expected[row]) else value
         size = float(score.size[row]) if np.isfinite(score.size[row]) else 0.0
-        self.open = self._with(self.open or _begun(self.name, at), at, value, expected, size)
+        self.open = self._with(known, at, value, expected, size)
         if score.score[row] > self.open.score or not self.open.cause:
             self.open = replace(self.open, score=float(score.score[row]), cause=reason(score, row))
         shifted = bool(score.shifted[row]) and not self.open.shifted
@@ -220,6 +238,6 @@ class _Service:
         return more
 
 
-def _begun(service: str, at: int) -> Incident:
+def _begun(service: str, at: int, score: float = 0.0, cause: str = "") -> Incident:
     """Without a reading yet."""
-    return Incident(service, at, at, 0, 0.0, 0.0, 0.0, at, 0.0, 0.0, 0.0, 0.0, "", False, 0, 0, 0.0)
+    return Incident(service, at, at, 0, 0.0, 0.0, 0.0, at, 0.0, 0.0, 0.0, score, cause, False, 0, 0, 0.0)

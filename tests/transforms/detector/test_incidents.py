@@ -75,6 +75,45 @@ def test_an_unusual_reading_without_a_score_opens_nothing():
     assert emitted(*judged([0.5, 0, 0, 0], [5, 5, 5, 0])) == []
 
 
+def test_a_score_that_the_rule_rejects_stands_and_opens_with_the_next_unusual_reading():
+    readings, score = judged([0, 2.5, 0.1, 0.2, 0.1, 0, 0, 0], [0, 1.9, 1.9, 4, 4, 0, 0, 0])
+    _, events, onsets = followed({}, ["www"], readings, score, default_rules(1))
+    assert [(event.state, event.at // HOUR) for event in events] == [("opened", 3), ("closed", 7)]
+    assert onsets.tolist() == [-1, -1, -1, 3 * HOUR, 3 * HOUR, -1, -1, -1]
+    whole = events[-1].incident
+    assert (whole.readings, whole.score, whole.actual, whole.peak_at) == (2, 2.5, 280, 3 * HOUR)
+    assert whole.cause.startswith("1.9 scales above"), "why the score stands"
+    for rule in (rules(minimum=135.0), rules(percent=30.0)):
+        assert emitted(*judged([2.5, 0.1, 0.1], [3, 3, 4]), rule) == [("opened", 2)]
+
+
+def test_a_score_that_stands_is_forgotten_after_usual_readings():
+    assert emitted(*judged([2.5, 0, 0, 0.1], [1.9, 0, 0, 4])) == [("opened", 3)]
+    assert emitted(*judged([2.5, 0, 0, 0, 0.1], [1.9, 0, 0, 0, 4])) == []
+    assert emitted(*judged([2.5, 0, 2.8, 0, 0, 0.1], [1.9, 0, 1.9, 0, 0, 4])) == [("opened", 5)], "the newest counts"
+
+
+def test_after_too_few_unusual_readings_the_score_stands():
+    rule = rules(needed=3, within=3)
+    assert emitted(*judged([3, 0, 0, 0.1, 0.1, 0.1], [5, 0, 0, 5, 5, 5]), rule) == [("opened", 5)]
+    readings, score = judged([1.9, 0, 0.1, 0.1, 0.1], [1.9, 0, 5, 5, 5])
+    assert followed({}, ["www"], readings, score, rule)[2].tolist() == [-1, -1, -1, -1, 2 * HOUR]
+
+
+def test_a_deviation_that_follows_a_jump_without_size_is_an_incident_in_a_real_walk():
+    row, at = np.arange(48 * 14), 48 * 12 + 20
+    values = 1000 + 100 * np.sin(row / 80 * 2 * np.pi) + np.random.default_rng(3).normal(0, 1, len(row))
+    values[at : at + 2] += 120
+    values[at + 2 : at + 6] += 200
+    readings = of_table(values[:, None])
+    _, score = walked(new_state(1, HALF_HOUR), readings, HALF_HOUR)
+    assert score.score[at] >= 1.8 > score.score[at + 2], "the detector rests when the reading is unusual"
+    assert abs(score.size[at]) < 2 < abs(score.size[at + 2])
+    assert ("opened", at + 2) in [
+        (event.state, event.at // 1_800_000) for event in followed({}, ["www"], readings, score, default_rules(1))[1]
+    ]
+
+
 def test_a_stuck_value_opens_an_incident():
     assert emitted(*judged([3, 0], [0, 0], stuck=[0])) == [("opened", 0)]
 
