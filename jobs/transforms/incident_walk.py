@@ -11,7 +11,7 @@ import numpy as np
 from jobs.transforms import excluded, incident_rows, maintenance
 from jobs.transforms.detector import layout
 from jobs.transforms.detector.detector import new_state
-from jobs.transforms.detector.incidents import Event, Incident, Rules, followed
+from jobs.transforms.detector.incidents import Event, Incident, Rules, followed, gap_of
 from jobs.transforms.detector.moments import Bools, Floats, Ints, Pace
 from jobs.transforms.detector.silence import Heard, Silence, listened
 from jobs.transforms.detector.walk import Readings, walked
@@ -57,9 +57,10 @@ class Settings:
 
     def rules_of(self, names: list[str]) -> Rules:
         declared = [self._rule(name) for name in names]
-        conditions = [[np.nan if each[name] is None else each[name] for each in declared] for name in Rules._fields]
-        kinds = (float, float, float, float, np.int64, np.int64)
-        return Rules(*(np.array(column, kind) for column, kind in zip(conditions, kinds, strict=True)))
+        kinds = {"score": float, "percent": float, "spread": float, "minimum": float, "needed": np.int64, "within": np.int64}
+        conditions = [[np.nan if each[name] is None else each[name] for each in declared] for name in kinds]
+        columns = (np.array(column, kind) for column, kind in zip(conditions, kinds.values(), strict=True))
+        return Rules(*columns, np.full(len(names), gap_of(self.interval)))
 
     def patience_of(self, names: list[str]) -> Ints:
         """Of each service, so many intervals without a reading make a silence; 0 for never."""

@@ -1,7 +1,7 @@
 """Episodes: the runs of unusual readings of which a rule makes an incident, or none, by its score.
 
-What is unusual does not depend on the score, and at most one incident is opened in each run. So one walk tells for every score
-how many incidents it would open.
+What is unusual does not depend on the score, and at most one incident is opened in each run: one that is opened within a run is
+closed when the run ends, or later. So one walk tells for every score how many incidents it would open at most.
 """
 
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incidents import GAP, Rules, in_order, unusual
+from jobs.transforms.detector.incidents import TAKEN, Rules, in_order, unusual
 from jobs.transforms.detector.moments import Bools, Floats, Ints
 from jobs.transforms.detector.walk import Readings
 
@@ -37,9 +37,11 @@ class Unusual(NamedTuple):
 class EpisodeWalk:
     """Episodes of readings that come piece by piece, in the order of time. They may go on from piece to piece."""
 
-    def __init__(self) -> None:
+    def __init__(self, gap: int) -> None:
+        """gap: usual readings that end an episode, as `incidents.gap_of` counts them."""
+        self._gap = gap
         self._read = np.zeros(0, np.int64)  # readings so far, by service
-        self._scores = np.zeros((0, GAP))  # those of the newest readings of each service, oldest first
+        self._scores = np.zeros((0, gap))  # those of the newest readings of each service, oldest first
         none = np.zeros(0, np.int64)
         self._open = Unusual(none, none, none, np.zeros(0))
 
@@ -48,16 +50,17 @@ class EpisodeWalk:
         far. last: nothing follows, so every episode ends."""
         new = len(rules.needed) - len(self._read)
         self._read = np.concatenate([self._read, np.zeros(new, np.int64)])
-        self._scores = np.concatenate([self._scores, np.full((new, GAP), -np.inf)])
+        self._scores = np.concatenate([self._scores, np.full((new, self._gap), -np.inf)])
         columns: Any = zip(self._open, self._unusual(readings, score, rules), strict=True)
         found = _by_time(Unusual(*map(np.concatenate, columns)))
         if not len(found.at):
             return Episodes(found.service, found.at, found.score)
-        starts = np.concatenate([[0], np.flatnonzero(~_goes_on(found)) + 1])
+        usual, begins = _passed(found, self._gap)
+        starts = np.flatnonzero(begins)
         ends = np.append(starts[1:], len(found.at)) - 1
         stands = np.concatenate([np.maximum.accumulate(each) for each in np.split(found.score, starts[1:])])
-        opens = np.maximum.reduceat(np.where(_enough(found, rules), stands, -np.inf), starts)
-        still = (self._read[found.service[ends]] - 1 - found.number[ends] < GAP) & (not last)
+        opens = np.maximum.reduceat(np.where(_enough(found, begins, rules), stands, -np.inf), starts)
+        still = (self._read[found.service[ends]] - 1 - found.number[ends] + usual[ends] < self._gap) & (not last)
         waiting = np.repeat(still, ends - starts + 1)
         self._open = Unusual(found.service[waiting], found.number[waiting], found.at[waiting], found.score[waiting])
         kept = ~still & (opens > -np.inf)
@@ -97,15 +100,22 @@ def _by_time(found: Unusual) -> Unusual:
     return Unusual(*(column[order] for column in columns))
 
 
-def _goes_on(found: Unusual) -> Bools:
-    """Whether a reading and the next are of one episode."""
-    return (np.diff(found.service) == 0) & (np.diff(found.number) <= GAP)
+def _passed(found: Unusual, gap: int) -> tuple[Ints, Bools]:
+    """(usual readings that count after each unusual one, whether an episode begins with it)."""
+    between = np.append(gap, np.where(np.diff(found.service) == 0, np.diff(found.number) - 1, gap))
+    counts, usual = np.empty(len(between), np.int64), 0
+    begins = np.empty(len(between), bool)
+    for row, passed in enumerate(between.tolist()):
+        usual += passed
+        begins[row] = usual >= gap
+        counts[row] = usual = 0 if begins[row] else max(usual - TAKEN, 0)
+    return counts, begins
 
 
-def _enough(found: Unusual, rules: Rules) -> Bools:
+def _enough(found: Unusual, begins: Bools, rules: Rules) -> Bools:
     """Whether enough of the first readings from this one on are unusual, all of one episode."""
     ahead = np.arange(len(found.at)) + rules.needed[found.service] - 1
     there = np.minimum(ahead, len(found.at) - 1)
-    episode = np.concatenate([[0], np.cumsum(~_goes_on(found))])
+    episode = np.cumsum(begins)
     near = found.number[there] - found.number < rules.within[found.service]
     return (ahead == there) & (episode[there] == episode) & near

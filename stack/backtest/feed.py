@@ -81,7 +81,7 @@ class FeedWalk:
         self._rules, self._free = settings.rules_of([]), np.zeros(0, bool)
         self._open: dict[str, opening.Incident] = {}
         self._counted: dict[str, tuple[int, opening.Incident]] = {}  # by id: when it was opened, as it is now
-        self._episodes = EpisodeWalk()
+        self._episodes = EpisodeWalk(opening.gap_of(settings.interval))
         self.names: list[str] = []
         self._numbers: dict[str, int] = {}
         self.rows = 0

@@ -10,7 +10,7 @@ import pyarrow as pa
 from contracts.incident_queries import of_incidents
 from contracts.incidents import Incidents
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incidents import NO_INCIDENT
+from jobs.transforms.detector.incidents import NO_INCIDENT, gap_of
 from jobs.transforms.detector.moments import Bools, Ints
 from jobs.transforms.detector.reasons import reason
 from jobs.transforms.detector.walk import Readings
@@ -91,7 +91,7 @@ class Backtest:
         """How many incidents the rule opens by its score. per_week: how many are wanted."""
         load, names = Load(Wanted(per_week, self.weeks), self.counted_from), self.rows.names
         rules = self.settings.rules_of(names)
-        episodes = EpisodeWalk().ended(self.readings, self.score, rules, last=True)
+        episodes = EpisodeWalk(gap_of(self.settings.interval)).ended(self.readings, self.score, rules, last=True)
         load.add(episodes, rules, goes_by_the_score(incidents, names))
         return load
 

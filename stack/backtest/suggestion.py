@@ -83,8 +83,15 @@ class Load:
 
     def missed(self, score: float, reported: Sequence[Reported], free: Bools) -> list[Reported]:
         """Those incidents of a run that this score does not open."""
-        scores = {(service, last): highest for highest, service, last in self._highest}
-        return [each for each in reported if free[each.service] and scores.get((each.service, each.last), -np.inf) < score]
+        opened = dict[int, list[int]]()
+        for highest, service, last in self._highest:
+            if highest >= score:
+                opened.setdefault(service, []).append(last)
+        return [
+            each
+            for each in reported
+            if free[each.service] and not any(each.opened <= last <= each.last for last in opened.get(each.service, []))
+        ]
 
 
 def goes_by_the_score(incidents: Incidents, names: list[str]) -> Bools:
@@ -94,7 +101,7 @@ def goes_by_the_score(incidents: Incidents, names: list[str]) -> Bools:
     return (low == 0.0) & (high == 1.0)
 
 
-_NO_TIME = {"interval": 0, "holidays": None, "special_days": {}, "windows": []}  # rules alone are asked for
+_NO_TIME = {"interval": 1000, "holidays": None, "special_days": {}, "windows": []}  # rules alone are asked for
 
 
 def suggestion(load: Load, incidents: Incidents, names: list[str], reported: Sequence[Reported]) -> tuple[Incidents, list[str]]:

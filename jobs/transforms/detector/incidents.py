@@ -17,7 +17,8 @@ from jobs.transforms.detector.reasons import reason
 from jobs.transforms.detector.walk import Readings
 
 USUAL = 2.0  # scales: a smaller error is usual, whatever else a rule asks for
-GAP = 3  # usual readings, one after the other, that close an incident
+GAP, GAP_MS = 3, 1_800_000  # so many usual readings, over at least so many milliseconds, close an incident
+TAKEN = 4  # from the usual readings by an unusual one: what is unusual by chance now and then must not keep an incident open
 GROWN = 1.25  # times the largest error so far: this is worth an update
 NO_INCIDENT = -1  # onset of a reading that belongs to none
 
@@ -27,6 +28,7 @@ class Rules(NamedTuple):
 
     score: of the first reading, at least. percent: abs(100 * value / expected - 100) is greater. spread: the error in scales, at
     least. minimum: of value or expected, at least one is as high. needed: so many of the first `within` readings are unusual.
+    gap: so many usual readings close an incident; each unusual one takes TAKEN of them away.
     """
 
     score: Floats
@@ -35,12 +37,18 @@ class Rules(NamedTuple):
     minimum: Floats
     needed: Ints
     within: Ints
+    gap: Ints
 
 
 def default_rules(services: int) -> Rules:
-    """The score alone."""
+    """The score alone, for intervals that are not short."""
     off, one = np.full(services, np.nan), np.ones(services, np.int64)
-    return Rules(np.full(services, alarms.THRESHOLD), off, np.full(services, USUAL), off.copy(), one, one.copy())
+    return Rules(np.full(services, alarms.THRESHOLD), off, np.full(services, USUAL), off.copy(), one, one.copy(), GAP * one)
+
+
+def gap_of(interval: int) -> int:
+    """Usual readings that close an incident. interval: milliseconds."""
+    return max(GAP, -(-GAP_MS // interval))
 
 
 @dataclass(frozen=True)
@@ -50,8 +58,8 @@ class Incident:
     onset, last, peak_at: epoch milliseconds of its first, its newest and its most unusual reading. readings: how many were
     unusual; 0 while only a score stands: the next unusual reading, if it comes soon, is the first. actual, expected, area: their
     sums of value, of what was expected, and of the absolute difference. size: the largest error, in scales. passed: readings from
-    the onset on. usual: those since the last unusual one. reported: the largest error when the last event was emitted; 0 while
-    the incident waits for more unusual readings.
+    the onset on. usual: one for each usual reading since then, less TAKEN for each unusual one, never below 0. reported: the
+    largest error when the last event was emitted; 0 while the incident waits for more unusual readings.
     """
 
     service: str
@@ -125,9 +133,8 @@ def followed(
     stands = ~off & (score.score >= limit)  # the detector rests after it, so what follows has no score that opens anything
     for rows in _by_service(readings):
         number = int(readings.service[rows[0]])
-        service = _Service(
-            names[number], still_open.pop(names[number], None), int(rules.needed[number]), int(rules.within[number])
-        )
+        persistence, open_before = (int(rules.needed[number]), int(rules.within[number])), still_open.pop(names[number], None)
+        service = _Service(names[number], open_before, *persistence, int(rules.gap[number]))
         passed = 0  # of rows
         for place in _newest_of(off[rows], stands[rows]).tolist():
             row = int(rows[place])
@@ -173,17 +180,17 @@ def _by_service(readings: Readings) -> list[Ints]:
 class _Service:
     """The incident of one service, reading by reading."""
 
-    def __init__(self, name: str, open_: Incident | None, needed: int, within: int):
-        self.name, self.open, self._needed, self._within = name, open_, needed, within
+    def __init__(self, name: str, open_: Incident | None, needed: int, within: int, gap: int):
+        self.name, self.open, self._needed, self._within, self._gap = name, open_, needed, within, gap
         self.events: list[Event] = []
 
     def pass_usual(self, times: Ints) -> None:
         """Usual readings at these times."""
         if not self.open or not len(times):
             return
-        many = min(len(times), GAP - self.open.usual)
+        many = min(len(times), self._gap - self.open.usual)
         self.open = replace(self.open, usual=self.open.usual + many, passed=self.open.passed + many)
-        if self.open.usual == GAP:
+        if self.open.usual == self._gap:
             if self.open.reported:
                 self.events.append(Event("closed", int(times[many - 1]), self.open))
             self.open = None
@@ -231,7 +238,7 @@ class _Service:
             expected=known.expected + expected,
             area=known.area + abs(value - expected),
             passed=known.passed + 1,
-            usual=0,
+            usual=max(0, known.usual - TAKEN),
         )
         if not known.readings or abs(size) > abs(known.size):
             more = replace(more, peak_at=at, peak=value, peak_expected=expected, size=size)

@@ -162,7 +162,8 @@ def test_the_events_do_not_depend_on_how_the_readings_are_cut(data):
     number = st.floats(0, 6, allow_nan=False)
     scores, sizes = (data.draw(st.lists(number, min_size=many, max_size=many)) for _ in range(2))
     services = data.draw(st.lists(st.integers(0, 2), min_size=many, max_size=many))
-    rule = Rules(*(np.repeat(each, 3) for each in rules(needed=data.draw(st.integers(1, 2)), within=3)))
+    drawn = rules(needed=data.draw(st.integers(1, 2)), within=3, gap=data.draw(st.sampled_from([3, 8])))
+    rule = Rules(*(np.repeat(each, 3) for each in drawn))
     readings, score = judged(scores, sizes, services=services)
     names = ["a", "b", "c"]
     open_whole, events, onsets = followed({}, names, readings, score, rule)
@@ -189,6 +190,25 @@ def test_a_surge_in_a_real_walk_is_one_incident():
     assert (of_surge[0].state, of_surge[-1].state) == ("opened", "closed")
     assert (onsets[at : at + 4] == at * 1_800_000).all()
     assert of_surge[-1].incident.readings >= 4
+
+
+def test_a_moderate_incident_that_lasts_is_one_with_short_intervals():
+    sizes = np.where(np.arange(400) % 4 == 3, 3.0, 1.0)
+    scores = np.where(np.arange(400) == 3, 3.0, 0.1)
+    assert emitted(*judged([*scores, *[0.0] * 200], [*sizes, *[0.0] * 200]), rules(gap=180)) == [("opened", 3), ("closed", 579)]
+    assert emitted(*judged([*scores, *[0.0] * 200], [*sizes, *[0.0] * 200])) == [("opened", 3), ("closed", 6)]
+
+
+def test_what_is_unusual_by_chance_does_not_keep_an_incident_open():
+    sizes = np.where(np.arange(400) % 20 == 0, 2.5, 0.0)
+    [opened, closed] = emitted(*judged([3.0, *[0.1] * 399], sizes), rules(gap=180))
+    assert opened == ("opened", 0)
+    assert 180 < closed[1] < 260
+
+
+@pytest.mark.parametrize(("interval", "gap"), [(10_000, 180), (300_000, 6), (420_000, 5), (600_000, 3), (3_600_000, 3)])
+def test_an_incident_ends_with_three_usual_readings_or_half_an_hour_of_them(interval, gap):
+    assert incidents.gap_of(interval) == gap
 
 
 def test_missing_values_neither_close_nor_open():
