@@ -29,7 +29,7 @@ class Alarms(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """One entry per service. stuck: whose value repeats itself. counts: whose values are counts."""
+    """One entry per service. stuck: whose value now repeats itself for longer than ever. counts: whose values are counts."""
 
     score: Floats
     stuck: Bools

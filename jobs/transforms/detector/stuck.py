@@ -24,10 +24,15 @@ def new_runs(services: int) -> Runs:
     return Runs(np.zeros(services), np.zeros(services))
 
 
-def followed(runs: Runs, kind: Kind, inner: Floats, seen: Floats, present: Bools) -> tuple[Runs, Bools]:
-    """(the runs after these readings, services whose run becomes unusual with this reading). Zeros of a count are no run."""
+def followed(runs: Runs, kind: Kind, inner: Floats, seen: Floats, present: Bools) -> tuple[Runs, Bools, Bools]:
+    """(the runs after these readings, services whose run is unusual, those of them whose run becomes so with this reading).
+
+    seen: readings of each service before. Zeros of a count are no run, and a service that has had one value only is not stuck.
+    """
     same = inner == kind.last
     now = np.where(present, np.where(same, runs.now + 1, 0), runs.now)
     longest = np.where(present & ~same, np.maximum(runs.longest, runs.now), runs.longest)
     limit = np.maximum(SHORTEST, np.ceil(TIMES * longest + MORE))
-    return Runs(now, longest), present & (now == limit) & (seen > KNOWN) & ~(kind.whole & (inner == 0))
+    judged = present & (now < seen) & ~(kind.whole & (inner == 0))
+    stuck = judged & (now >= limit) & (seen > KNOWN)
+    return Runs(now, longest), stuck, stuck & ((now == limit) | (seen - 1 <= KNOWN))

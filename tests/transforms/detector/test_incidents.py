@@ -144,6 +144,20 @@ def test_of_the_first_readings_enough_must_be_unusual():
     assert open_["www"].readings == 3
 
 
+def test_a_stuck_value_is_one_incident_until_it_changes_in_a_real_walk():
+    values = days(21)
+    at = 48 * 17
+    values[at : at + 40] = 391.0
+    readings = of_table(values)
+    _, score = walked(new_state(1, HALF_HOUR), readings, HALF_HOUR)
+    _, events, _ = followed({}, ["www"], readings, score, rules(spread=99.0))
+    [opened, *_, closed] = [event for event in events if event.incident.onset // 1_800_000 >= at]
+    assert (opened.state, opened.at // 1_800_000) == ("opened", at + 6)
+    assert (closed.state, closed.at // 1_800_000, closed.incident.readings) == ("closed", at + 42, 34)
+    assert closed.incident.cause == "the value repeats itself for longer than ever before"
+    assert np.count_nonzero(score.score[at + 7 : at + 40] >= 1.8) == 0
+
+
 def test_services_do_not_mix():
     readings, score = judged([3, 0, 0, 3, 0, 0], [5, 0, 4, 5, 0, 4], services=[0, 1, 0, 1, 1, 0])
     open_, events, _ = followed({}, ["a", "b"], readings, score, default_rules(2))
