@@ -79,12 +79,14 @@ def excluded(log: Iterable[Statement]) -> list[Excluded]:
     ]
 
 
-def verdict(valid: Sequence[Statement], incident: str, service: str, start: dt.datetime) -> Statement | None:
-    """The newest statement that judges the incident, or that excludes its first reading; None if there is no such statement.
+def verdict(valid: Sequence[Statement], incident: str, service: str, start: dt.datetime, group: str | None) -> Statement | None:
+    """The newest statement that judges the incident or its group, or that excludes its first reading; None if there is no such
+    statement.
 
-    valid: the statements in force. service, start: of the incident.
+    valid: the statements in force. service, start: of the incident. group: the id of the group that it is a member of.
     """
-    return next((each for each in reversed(valid) if _judges(each, incident) or _excludes(each, service, start)), None)
+    named = (incident, group)
+    return next((each for each in reversed(valid) if _judges(each, named) or _excludes(each, service, start)), None)
 
 
 def acknowledgement(valid: Sequence[Statement], incident: str) -> Statement | None:
@@ -97,13 +99,13 @@ def notes(valid: Sequence[Statement], incident: str) -> list[Statement]:
     return [each for each in valid if each.kind == "note" and each.incident == incident]
 
 
-def attended(valid: Sequence[Statement], incident: str, service: str, start: dt.datetime) -> bool:
-    """Whether somebody looks after the incident or has judged it, so that people need no reminder."""
-    return acknowledgement(valid, incident) is not None or verdict(valid, incident, service, start) is not None
+def attended(valid: Sequence[Statement], incident: str, service: str, start: dt.datetime, group: str | None) -> bool:
+    """Whether somebody looks after the incident or has judged it, so that people need no reminder. As `verdict`."""
+    return acknowledgement(valid, incident) is not None or verdict(valid, incident, service, start, group) is not None
 
 
-def _judges(statement: Statement, incident: str) -> bool:
-    return statement.kind in ("false", "exclude") and statement.incident == incident
+def _judges(statement: Statement, named: tuple[str, str | None]) -> bool:
+    return statement.kind in ("false", "exclude") and statement.incident is not None and statement.incident in named
 
 
 def _excludes(statement: Statement, service: str, at: dt.datetime) -> bool:

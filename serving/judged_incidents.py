@@ -15,7 +15,7 @@ SHOWN_NOTES = 50
 def incident_info(feed: Feed, incident: Incident, said: Sequence[Statement]) -> models.IncidentInfo:
     cells = {name: getattr(incident, name) for name in Incident.__dataclass_fields__}
     times = {name: series.instant(cells[name]) for name in ("start", "last", "at", "end", "peak_at") if cells[name] is not None}
-    newest = exclusions.verdict(said, incident.id, incident.service, times["start"])
+    newest = exclusions.verdict(said, incident.id, incident.service, times["start"], incident.group)
     kind: Literal["false", "exclude"] = "false" if newest and newest.kind == "false" else "exclude"
     verdict = models.Verdict(statement=newest.id, kind=kind, by=newest.by, at=newest.at, reason=newest.reason) if newest else None
     seen = exclusions.acknowledgement(said, incident.id)

@@ -10,13 +10,13 @@ from contracts.feeds import Feed
 from jobs.backends import exclusions, tables
 from jobs.backends.settings import Platform
 
-COLUMNS = ["Id", "ServiceName", "Start", "Last", "At", "End"]
+COLUMNS = ["Id", "ServiceName", "Start", "Last", "At", "End", "Group"]
 
 
 def known(platform: Platform, feed: Feed) -> list[Excluded]:
-    """As of now, of all dates. An incident counts unless a person said that it is a false alarm. One that is open counts up to
-    the last of its readings that is known; a later night knows more. A silence has no readings, and a group's are those of its
-    members.
+    """As of now, of all dates. An incident counts unless a person said that it, or its group, is a false alarm. One that is open
+    counts up to the last of its readings that is known; a later night knows more. A silence has no readings, and a group's are
+    those of its members.
     """
     table = exclusions.table_of(platform, feed)
     log = exclusions.read(table, table.version())
@@ -24,7 +24,7 @@ def known(platform: Platform, feed: Feed) -> list[Excluded]:
     found = statements.excluded(log)
     for each in _incidents(platform, feed):
         start, last = _instant(each["Start"]), _instant(each["Last"])
-        said = statements.verdict(valid, each["Id"], each["ServiceName"], start)
+        said = statements.verdict(valid, each["Id"], each["ServiceName"], start, each["Group"])
         if said is None or said.kind != "false":
             end = last + dt.timedelta(seconds=feed.interval_seconds) if each["End"] is None else _instant(each["End"])
             found.append(Excluded(each["ServiceName"], start, end))

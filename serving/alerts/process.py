@@ -157,7 +157,8 @@ class Process:
         if feed is None or known.closed is not None:
             return False
         start = dt.datetime.fromisoformat(incident["Start"])
-        return exclusions.attended(self._tables.statements(feed), incident["Id"], incident["ServiceName"], start)
+        said = self._tables.statements(feed)
+        return exclusions.attended(said, incident["Id"], incident["ServiceName"], start, incident["Group"])
 
     def _forget(self) -> None:
         """Closed incidents that their own topic no longer has: no record of them can come again. And silences that are over."""

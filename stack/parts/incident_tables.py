@@ -24,14 +24,14 @@ class Found:
 
 def found(instance: Instance, feed: Feed) -> list[Found]:
     """The incidents of incidents/<feed>, those that began last first."""
-    columns = ["Id", "ServiceName", "Kind", "Start", "End", "At", "Cause"]
+    columns = ["Id", "ServiceName", "Kind", "Start", "End", "At", "Cause", "Group"]
     newest = {row["Id"]: row for row in sorted(_rows(instance, f"incidents/{feed.table}", columns), key=lambda row: row["At"])}
     valid = said(instance, feed)
     incidents = []
     for id_, row in newest.items():
         service, start = row["ServiceName"], _utc(row["Start"])
         end = None if row["End"] is None else _utc(row["End"])
-        about = verdict(valid, id_, service, start) or acknowledgement(valid, id_)
+        about = verdict(valid, id_, service, start, row["Group"]) or acknowledgement(valid, id_)
         incidents.append(Found(id_, service, row["Kind"], start, end, row["Cause"], about))
     return sorted(incidents, key=lambda each: (each.start, each.id), reverse=True)
 

@@ -52,20 +52,20 @@ def test_only_exclusions_in_force_exclude():
 
 def test_an_incident_is_judged_by_the_newest_statement_that_names_it_or_excludes_its_first_reading():
     log = [DRILL, OF_A, FALSE]
-    assert verdict(log, "b@12", "b", NOON) == FALSE
-    assert verdict(log, "b@12:30", "b", NOON + HOUR / 2) == DRILL
-    assert verdict(log, "a@12:30", "a", NOON + HOUR / 2) == OF_A
-    assert verdict(log, "b@13", "b", NOON + HOUR) is None, "the end is excluded"
-    assert verdict(log, "b@11", "b", NOON - HOUR) is None
-    assert verdict([], "b@12", "b", NOON) is None
+    assert verdict(log, "b@12", "b", NOON, None) == FALSE
+    assert verdict(log, "b@12:30", "b", NOON + HOUR / 2, None) == DRILL
+    assert verdict(log, "a@12:30", "a", NOON + HOUR / 2, None) == OF_A
+    assert verdict(log, "b@13", "b", NOON + HOUR, None) is None, "the end is excluded"
+    assert verdict(log, "b@11", "b", NOON - HOUR, None) is None
+    assert verdict([], "b@12", "b", NOON, None) is None
 
 
 def test_who_looks_after_an_incident_is_no_verdict_on_it():
     first, second = (said(number, "acknowledge", service="b", start=NOON, incident="b@12") for number in (4, 5))
     log = [FALSE, first, second]
     assert acknowledgement(log, "b@12") == second
-    assert verdict(log, "b@12", "b", NOON) == FALSE
-    assert verdict([first], "b@12", "b", NOON) is None
+    assert verdict(log, "b@12", "b", NOON, None) == FALSE
+    assert verdict([first], "b@12", "b", NOON, None) is None
     assert acknowledgement([FALSE], "b@12") is None
     assert acknowledgement(in_force([*log, said(6, "take_back", takes_back=5)]), "b@12") == first
     assert excluded(log) == []
@@ -77,16 +77,25 @@ def test_notes_are_kept_in_their_order_and_nothing_follows_from_them():
     assert notes(log, "b@12") == [first, second]
     assert notes([FALSE, DRILL], "b@12") == []
     assert notes(in_force([*log, said(7, "take_back", takes_back=4)]), "b@12") == [second]
-    assert verdict(log, "b@12", "b", NOON) is None
-    assert verdict([FALSE, *log], "b@12", "b", NOON) == FALSE
+    assert verdict(log, "b@12", "b", NOON, None) is None
+    assert verdict([FALSE, *log], "b@12", "b", NOON, None) == FALSE
     assert acknowledgement(log, "b@12") is None
-    assert not attended(log, "b@12", "b", NOON)
+    assert not attended(log, "b@12", "b", NOON, None)
     assert excluded(log) == []
+
+
+def test_the_newest_statement_about_an_incident_or_its_group_judges_the_incident():
+    of_group = said(9, "false", service="*", start=NOON, incident="*@12")
+    assert verdict([FALSE, of_group], "b@12", "b", NOON, "*@12") == of_group
+    assert verdict([of_group, FALSE], "b@12", "b", NOON, "*@12") == FALSE
+    assert verdict([of_group], "b@12", "b", NOON, "*@13") is None
+    assert verdict([DRILL], "b@11", "b", NOON - HOUR, None) is None, "no incident is no group"
+    assert attended([of_group], "b@12", "b", NOON, "*@12")
 
 
 def test_an_incident_that_was_acknowledged_or_judged_is_attended():
     seen = said(4, "acknowledge", service="b", start=NOON, incident="b@12")
-    assert attended([seen], "b@12", "b", NOON)
-    assert attended([FALSE], "b@12", "b", NOON)
-    assert attended([DRILL], "c@12", "c", NOON)
-    assert not attended([seen, FALSE, OF_A], "c@12", "c", NOON)
+    assert attended([seen], "b@12", "b", NOON, None)
+    assert attended([FALSE], "b@12", "b", NOON, None)
+    assert attended([DRILL], "c@12", "c", NOON, None)
+    assert not attended([seen, FALSE, OF_A], "c@12", "c", NOON, None)

@@ -118,10 +118,13 @@ def test_pages_follow_each_other_across_feeds(client, full):
 def test_what_people_said_is_with_the_incident_of_their_feed(client, full, lake, feed, other):
     world.say(lake, other, 1, "acknowledge", IncidentId=event("a", 2).id)
     world.say(lake, feed, 1, "false", IncidentId=event("b", 4).id)
+    world.say(lake, feed, 2, "false", IncidentId="*@3")
     rows = {(each["feed"], each["service"]): each for each in client.get(PATH).json()}
     assert rows[other.name, "a"]["acknowledgement"]["by"] == "mara"
     assert rows[feed.name, "b"]["verdict"]["kind"] == "false"
     assert rows[feed.name, "a"]["acknowledgement"] is None
+    [member] = client.get(PATH, params={"service": "Mail"}).json()
+    assert (member["verdict"]["statement"], member["verdict"]["kind"]) == (2, "false"), "its group was a false alarm"
 
 
 def test_notes_are_with_the_incident_oldest_first_and_judge_nothing(client, full, lake, feed):

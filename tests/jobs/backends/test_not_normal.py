@@ -37,7 +37,7 @@ def platform(tmp_path):
         event("a", "closed", NOON + 2 * HOUR, NOON + 2 * HOUR),
         event("a", "opened", NOON),
         event("b", "opened", NOON),
-        event("b", "updated", NOON + HOUR),
+        event("b", "updated", NOON + HOUR) | {"Group": "all@12"},
         event("c", "opened", NOON, kind="silence"),
         event("all", "opened", NOON, kind="group"),
     ]
@@ -60,6 +60,11 @@ def test_an_incident_that_was_none_is_normal_and_what_people_excluded_is_not(pla
     exclusions.add(table, said(3, "note", incident="a@12"), after=1)
     exclusions.add(table, said(4, "note", incident="b@12"), after=2)
     assert not_normal.known(platform, FEED) == [Excluded(None, *span), OPEN], "nothing follows from a note"
+
+
+def test_if_a_group_was_a_false_alarm_its_members_are_normal(platform):
+    exclusions.add(exclusions.table_of(platform, FEED), said(1, "false", incident="all@12", service="*"), after=-1)
+    assert not_normal.known(platform, FEED) == [Excluded("a", NOON, NOON + 2 * HOUR)]
 
 
 def test_a_feed_without_incidents_and_statements_is_all_normal(tmp_path):

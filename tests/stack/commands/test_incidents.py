@@ -51,7 +51,9 @@ def event(service: str, minute: int, state: str, at: int) -> dict:
     start = NOON + minute * MINUTE
     times = {"Start": start, "End": NOON + at * MINUTE if state == "closed" else None, "At": NOON + at * MINUTE}
     cells = {"Id": f"{service}@{start:%Y-%m-%dT%H:%M:%SZ}", "ServiceName": service, "Kind": "deviation", "State": state}
-    return cells | {name: at and round(at.timestamp() * 1000) for name, at in times.items()} | {"Cause": f"why {at}"}
+    return (
+        cells | {name: at and round(at.timestamp() * 1000) for name, at in times.items()} | {"Cause": f"why {at}", "Group": None}
+    )
 
 
 def statement(number: int, kind: str, **more) -> dict:
