@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from jobs.transforms.detector.moments import Bools
 from jobs.transforms.detector.walk import Readings
 
 Range = tuple[str | None, int, int]
@@ -18,11 +19,10 @@ def within(ranges: Iterable[Range], start: int, end: int) -> list[Range]:
     return sorted((each for each in cut if each[1] < each[2]), key=lambda each: (each[0] or "", *each[1:]))
 
 
-def without(ranges: Iterable[Range], names: list[str], readings: Readings) -> Readings:
-    """The readings that no range excludes, in their order. names: of the services, by number."""
-    left = np.zeros(len(readings.at), bool)
+def inside(ranges: Iterable[Range], names: list[str], readings: Readings) -> Bools:
+    """Which readings a range excludes. names: of the services, by number."""
+    found = np.zeros(len(readings.at), bool)
     for service, start, end in ranges:
         of_service = np.array([service in (None, name) for name in names], bool)
-        left |= (readings.at >= start) & (readings.at < end) & of_service[readings.service]
-    kept = ~left
-    return Readings(readings.service[kept], readings.at[kept], readings.wall[kept], readings.holiday[kept], readings.value[kept])
+        found |= (readings.at >= start) & (readings.at < end) & of_service[readings.service]
+    return found

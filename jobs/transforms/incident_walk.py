@@ -66,9 +66,10 @@ class Settings:
         """Of each service, so many intervals without a reading make a silence; 0 for never."""
         return np.array([self._rule(name)["silence"] or 0 for name in names], np.int64)
 
-    def in_maintenance(self, names: list[str], readings: Readings) -> Bools:
-        """Which readings are in maintenance windows. names: of the readings' services, by number."""
-        return maintenance.inside(self.windows, names, readings.service, readings.at)
+    def left_out(self, names: list[str], readings: Readings, ranges: Sequence[Range]) -> Bools:
+        """Which readings are in maintenance windows or in ranges to leave out. names: of the readings' services, by number."""
+        windows = maintenance.inside(self.windows, names, readings.service, readings.at)
+        return windows | excluded.inside(ranges, names, readings)
 
     def resumed(self, name: str, at: int, milliseconds: int) -> int:
         """When so much time has passed for a service since `at`, that of maintenance windows not counted."""
@@ -131,8 +132,8 @@ def followed_through(
     ]
     for of_piece, piece, until in _pieces(settings, heard, names, readings, clock):
         before = stored(name for name in of_piece if name in heard)
-        counting = piece.only(~settings.in_maintenance(of_piece, piece))
-        services, events = _judged(settings, before, of_piece, excluded.without(ranges, of_piece, counting))
+        counting = piece.only(~settings.left_out(of_piece, piece, ranges))
+        services, events = _judged(settings, before, of_piece, counting)
         changed |= services
         everyone = [*of_piece, *sorted(heard.keys() - set(of_piece))]
         patience = settings.patience_of(everyone)

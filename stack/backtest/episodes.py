@@ -66,6 +66,11 @@ class EpisodeWalk:
         kept = ~still & (opens > -np.inf)
         return Episodes(found.service[ends[kept]], found.at[ends[kept]], opens[kept])
 
+    def forget(self, services: Ints) -> None:
+        """What comes of these services belongs to no episode of before."""
+        self._read[services] += self._gap + 1
+        self._scores[services] = -np.inf
+
     def _unusual(self, readings: Readings, score: Score, rules: Rules) -> Unusual:
         order = in_order(readings)
         services = readings.service[order]

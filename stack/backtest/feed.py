@@ -25,6 +25,7 @@ from stack.backtest.incidents import incident_ids
 from stack.backtest.suggestion import Load, Reported, Wanted, goes_by_the_score
 from stack.errors import StackError
 
+NEVER = -1  # when a service had its newest reading, if it had none
 Progress = Callable[[int, int, int], None]  # dates walked, of how many, readings so far
 
 
@@ -79,6 +80,8 @@ class FeedWalk:
         self._counted_from = int(dt.datetime.combine(span.counted, dt.time(), zone).timestamp() * 1000)
         self._state: State = new_state(0, settings.pace)
         self._rules, self._free = settings.rules_of([]), np.zeros(0, bool)
+        self._excluded = history.excluded()
+        self._retired, self._heard = np.zeros(0, bool), np.zeros(0, np.int64)  # by service; epoch milliseconds
         self._open: dict[str, opening.Incident] = {}
         self._counted: dict[str, tuple[int, opening.Incident]] = {}  # by id: when it was opened, as it is now
         self._episodes = EpisodeWalk(opening.gap_of(settings.interval))
@@ -128,8 +131,9 @@ class FeedWalk:
         services = self._known(day.names)[day.service]
         holiday = np.repeat(on_holiday(day.wall[:1], self._settings.holidays, self._settings.special), len(day.wall))
         readings = Readings(services, day.at, day.wall, holiday, day.value)
-        left_out = self._settings.in_maintenance(self.names, readings)
+        left_out = self._settings.left_out(self.names, readings, self._excluded) | self._retired[services]
         readings = readings._replace(value=np.where(left_out, np.nan, readings.value))
+        self._forget(services, day.at)
         self._state, score = walked(self._state, readings, self._settings.pace)
         self._open, events, onsets = opening.followed(self._open, self.names, readings, score, self._rules)
         for event in events:
@@ -143,6 +147,18 @@ class FeedWalk:
             self.load.add(episodes, self._rules, self._free)
         return score, onsets, incident_ids(self.names, services, onsets)
 
+    def _forget(self, services: Ints, at: Ints) -> None:
+        """Services that come again after so long a time are new. services, at: of the date's readings, by time."""
+        again, first = np.unique(services, return_index=True)
+        heard = self._heard[again]
+        gone = again[(heard != NEVER) & (at[first] - heard >= self._settings.forget)]
+        if len(gone):
+            self._state = layout.renewed(self._state, gone, self._settings.pace)
+            self._open = {name: each for name, each in self._open.items() if self._numbers[name] not in gone}
+            if self.load:
+                self._episodes.forget(gone)
+        np.maximum.at(self._heard, services, at)
+
     def _known(self, names: list[str]) -> Ints:
         """Their numbers; what is new gets a number and an empty state."""
         new = [name for name in names if name not in self._numbers]
@@ -150,6 +166,8 @@ class FeedWalk:
             self._numbers |= {name: number for number, name in enumerate(new, len(self.names))}
             self.names += new
             self._state = layout.joined(self._state, new_state(len(new), self._settings.pace))
+            self._retired = np.array([self._settings.is_retired(name) for name in self.names], bool)
+            self._heard = np.concatenate([self._heard, np.full(len(new), NEVER)])
             self._rules = self._settings.rules_of(self.names)
             self._free = goes_by_the_score(self._incidents, self.names)
         return np.array([self._numbers[name] for name in names], np.int64)

@@ -10,6 +10,7 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from contracts.exclusions import excluded, statements
 from contracts.feeds import Feed
 from jobs.transforms.detector.moments import Floats, Ints
 from stack.errors import StackError
@@ -37,7 +38,7 @@ class History:
 
     def __init__(self, lake: str, feed: Feed):
         """Raises StackError if there is no table, no row in it, or if its rows were placed by another interval or time zone."""
-        self.feed, self._name = feed, f"history/{feed.table}"
+        self.feed, self._lake, self._name = feed, lake, f"history/{feed.table}"
         archive = f"archive the feed first: DAG archive_history.{feed.name}, or load its past with bootstrap_feed.{feed.name}"
         try:
             table = DeltaTable(f"{lake}/{self._name}")
@@ -62,6 +63,15 @@ class History:
         value = given.cast(pa.float64()).to_numpy(zero_copy_only=False)
         return Day(names, service[order], at[order], wall[order], value, given.cast(pa.string()))
 
+    def excluded(self) -> list[tuple[str | None, int, int]]:
+        """What people excluded of the feed as of now: (service, or None for all; start; end), epoch milliseconds."""
+        try:
+            table = DeltaTable(f"{self._lake}/exclusions/{self.feed.table}")
+        except TableNotFoundError:
+            return []
+        log = statements(table.to_pyarrow_dataset().to_table().to_pylist())
+        return [(each.service, _ms(each.start), _ms(each.end)) for each in excluded(log)]
+
     def _placed_as_declared(self, table: DeltaTable) -> None:
         notes = (json.loads(commit.get("userMetadata") or "{}") for commit in table.history())
         placed = next((note["placed_by"] for note in notes if "placed_by" in note), {})
@@ -72,6 +82,10 @@ class History:
                 f"{self._name} was made with another interval or time zone: {'; '.join(differ)}",
                 remedy=f"take the change back in schemas/feeds/{self.feed.name}.yaml",
             )
+
+
+def _ms(instant: dt.datetime) -> int:
+    return round(instant.timestamp() * 1000)
 
 
 def rows_by_date(table: DeltaTable) -> dict[dt.date, int]:

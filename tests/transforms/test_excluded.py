@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.transforms.detector.walk import Readings
-from jobs.transforms.excluded import within, without
+from jobs.transforms.excluded import inside, within
 
 TIMES = st.integers(0, 20)
 NAMES = ["b", "a"]
@@ -21,13 +21,9 @@ def excludes(each, service: str, at: int) -> bool:
 @given(RANGES, READINGS)
 def test_a_reading_is_left_out_if_one_range_has_its_service_and_its_time(ranges, readings):
     at = np.array([at for _, at in readings], np.int64)
-    of, place = np.array([NAMES.index(service) for service, _ in readings], np.int64), np.arange(len(readings))
-    found = without(ranges, NAMES, Readings(of, at, at + 7, place % 2 == 0, place.astype(float)))
-    kept = [number for number, reading in enumerate(readings) if not any(excludes(each, *reading) for each in ranges)]
-    assert found.value.tolist() == kept
-    assert found.service.tolist() == of[kept].tolist()
-    assert (found.wall - found.at).tolist() == [7] * len(kept)
-    assert found.holiday.tolist() == [number % 2 == 0 for number in kept]
+    of = np.array([NAMES.index(service) for service, _ in readings], np.int64)
+    found = inside(ranges, NAMES, Readings(of, at, at, np.zeros(len(of), bool), np.ones(len(of))))
+    assert found.tolist() == [any(excludes(each, *reading) for each in ranges) for reading in readings]
 
 
 @given(RANGES, READINGS, TIMES, TIMES)

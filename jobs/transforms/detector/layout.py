@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from jobs.transforms.detector.detector import State, new_state
-from jobs.transforms.detector.moments import Floats, Pace
+from jobs.transforms.detector.moments import Floats, Ints, Pace
 
 
 def packed(state: State) -> Floats:
@@ -40,6 +40,13 @@ def joined(one: State, other: State) -> State:
         return np.concatenate([part, more])
 
     return cast(State, together(one, other))
+
+
+def renewed(state: State, who: Ints, pace: Pace) -> State:
+    """The same state, but these services have no past."""
+    rows = packed(state)
+    rows[who] = packed(new_state(1, pace))
+    return unpacked(rows, pace)
 
 
 def width(pace: Pace) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from deltalake import CommitProperties, write_deltalake
 
+from contracts.exclusions import COLUMNS, Statement
 from contracts.feeds import Feed
 from sources.localtime import to_wall
 
@@ -37,3 +38,18 @@ def history(lake: Path, feed: Feed, rows: list[Row], **placed_by) -> None:
     properties = CommitProperties(custom_metadata={"userMetadata": json.dumps(note)})
     path = lake / "history" / feed.table
     write_deltalake(str(path), table, mode="append", partition_by=["Date"], commit_properties=properties)
+
+
+def said(number: int, kind: str, **about) -> Statement:
+    unknown = dict.fromkeys(("service", "start", "end", "takes_back", "incident"))
+    at = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
+    return Statement(id=number, kind=kind, **(unknown | about), by="mara", reason="a drill", at=at, run_id=f"r{number}")
+
+
+def excluded(lake: Path, feed: Feed, statements: list[Statement]) -> None:
+    """Writes the feed's table of statements."""
+    time = pa.timestamp("us", "UTC")
+    types = {"id": pa.int64(), "takes_back": pa.int64(), "start": time, "end": time, "at": time}
+    schema = pa.schema({column: types.get(field, pa.string()) for field, column in COLUMNS.items()})
+    rows = [{column: getattr(each, field) for field, column in COLUMNS.items()} for each in statements]
+    write_deltalake(str(lake / "exclusions" / feed.table), pa.Table.from_pylist(rows, schema))

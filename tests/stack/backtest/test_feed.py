@@ -2,6 +2,7 @@
 
 import csv
 import datetime as dt
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +18,13 @@ from stack.backtest.feed import FeedWalk, span_of
 from stack.backtest.history import History
 from stack.backtest.suggestion import suggestion
 from stack.errors import StackError
-from tests.stack.backtest.histories import Row, feed_of, history
+from tests.stack.backtest.histories import Row, excluded, feed_of, history, said
 from tests.transforms.detector.walks import days
 
 FEED = feed_of(incidents={"score": 1.0, "overrides": [{"services": "n.*", "rule": {"persistence": "2 of 3"}}]})
 FIRST = dt.date(2026, 10, 12)  # daylight saving ends on 1 November
 MIDNIGHT = round(dt.datetime.combine(FIRST, dt.time(), FEED.zone).timestamp() * 1000)
-DAYS = 28
+DAYS, HOUR = 28, dt.timedelta(hours=1)
 
 
 def rows_of_weeks() -> list[Row]:
@@ -57,13 +58,13 @@ def walk(
     return made
 
 
-def night(lake: Path, feed=FEED) -> list[dict]:
-    """The events that the night finds in all of the history."""
+def night(lake: Path, feed=FEED, ranges=()) -> list[dict]:
+    """The events that the night finds in all of the history. ranges: that people excluded."""
     known, events = Known(), []
     table = History(str(lake), FEED)._dataset.to_table()
     for date in sorted(set(table.column("Date").to_pylist())):
         rows = table.filter(pc.equal(table.column("Date"), date)).select(["ServiceName", "Timestamp", "Slot", "Value"])
-        known, found = walked(Settings.of(settings_of(feed)), known, date, rows, [])
+        known, found = walked(Settings.of(settings_of(feed)), known, date, rows, list(ranges))
         events += found
     return events
 
@@ -88,6 +89,47 @@ def test_maintenance_windows_and_special_days_are_those_of_the_night(lake, tmp_p
     assert "www@2026-11-05T15:00:00Z" in {each["Id"] for each in night(lake)}
     assert "www@2026-11-05T15:00:00Z" not in {each["Id"] for each in opened}
     assert made.rows == len(ROWS)
+
+
+def opened_by_both(lake: Path, path: Path, feed=FEED, ranges=()) -> list[str]:
+    """The incidents of the backtest, which are those of the night."""
+    made = walk(lake, path, warmup=0, feed=feed, incidents=feed.incidents)
+    opened = [each for each in night(lake, feed, ranges) if each["State"] == "opened"]
+    assert [(each.id, each.opened) for each in made.reported] == [(each["Id"], each["At"]) for each in opened]
+    return [each.id for each in made.reported]
+
+
+SURGE = "www@2026-11-05T15:00:00Z"
+
+
+def test_what_people_excluded_is_left_out_as_at_night(lake, tmp_path):
+    shutil.copytree(lake, tmp_path / "lake")
+    at = dt.datetime(2026, 11, 5, 15, tzinfo=dt.UTC)
+    drill, taken_back = (said(number, "exclude", service="www", start=at, end=at + HOUR * 4) for number in (1, 2))
+    excluded(tmp_path / "lake", FEED, [drill, taken_back, said(3, "take_back", takes_back=2)])
+    ranges = [("www", *(round(each.timestamp() * 1000) for each in (at, at + HOUR * 4)))]
+    found = opened_by_both(tmp_path / "lake", tmp_path / "out.csv", ranges=ranges)
+    assert SURGE not in found
+    assert SURGE in opened_by_both(lake, tmp_path / "out.csv")
+
+
+def test_a_retired_service_has_no_incidents(lake, tmp_path):
+    feed = feed_of(incidents=FEED.incidents.model_dump() | {"retired": ["w.*"]})
+    found = opened_by_both(lake, tmp_path / "out.csv", feed)
+    assert {each.split("@")[0] for each in found} == {"new, web"}
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == len(ROWS) + 1, "its readings are written"
+
+
+def test_a_service_that_was_forgotten_is_new(tmp_path):
+    first, last = (MIDNIGHT + day * 86_400_000 for day in (20, 24))
+    before = [(name, at, value) for name, at, value in ROWS if not (name == "www" and first <= at < last)]
+    rows = [(name, at, value * 3 if name == "www" and at >= last - 86_400_000 * 5 else value) for name, at, value in before]
+    history(tmp_path / "lake", FEED, rows)
+    found = {}
+    for days_ in (3, 56):
+        feed = feed_of(incidents=FEED.incidents.model_dump() | {"forget_days": days_})
+        found[days_] = opened_by_both(tmp_path / "lake", tmp_path / "out.csv", feed)
+    assert found[3] != found[56], "a service that is new has learned nothing"
 
 
 def test_there_is_one_line_for_each_reading_by_time_and_service(lake, tmp_path):
