@@ -122,6 +122,7 @@ def advance(
         alarms,
     )
     low, middle, high = np.where(old, kinds.outward(kind, best + LOW_MIDDLE_HIGH * usual), np.nan)
+    middle = np.minimum(middle + np.where(kind.root, np.square(usual), 0.0), high)  # E[X] = E[root X]² + Var[root X]
     why = season, np.where(measured, sizes, np.nan), verdict.beyond, verdict.seen, is_stuck
     score = np.where(present, found.score, 0.0)
     return new, Score(middle, low, high, score, found.alarm, moved != 0, *why)

@@ -240,9 +240,8 @@ class _Service:
             passed=known.passed + 1,
             usual=max(0, known.usual - TAKEN),
         )
-        if not known.readings or abs(size) > abs(known.size):
-            more = replace(more, peak_at=at, peak=value, peak_expected=expected, size=size)
-        return more
+        larger = not known.readings or abs(size) > abs(known.size)
+        return replace(more, peak_at=at, peak=value, peak_expected=expected, size=size) if larger else more
 
 
 def _begun(service: str, at: int, score: float = 0.0, cause: str = "") -> Incident:

@@ -75,6 +75,15 @@ def test_a_holiday_on_which_nothing_changed_does_not_hide_a_surge_three_weeks_la
     assert not score.alarm[holiday * 48 : (holiday + 1) * 48].sum() > 1
 
 
+def test_the_expected_value_of_small_counts_is_their_mean():
+    values = np.random.default_rng(1).poisson(1.5, (48 * 28, 4)).astype(float)
+    _, score = walk(values)
+    known = slice(48 * 14, None)
+    assert abs(score.expected[known].mean() - values[known].mean()) < 0.1
+    assert (score.low[known] <= score.expected[known]).all()
+    assert (score.expected[known] <= score.high[known]).all()
+
+
 def test_missing_readings_get_an_expected_value_and_no_score():
     values = days(9)
     values[400:410] = np.nan
