@@ -59,8 +59,8 @@ class Settings:
         declared = [self._rule(name) for name in names]
         kinds = {"score": float, "percent": float, "spread": float, "minimum": float, "needed": np.int64, "within": np.int64}
         conditions = [[np.nan if each[name] is None else each[name] for each in declared] for name in kinds]
-        columns = (np.array(column, kind) for column, kind in zip(conditions, kinds.values(), strict=True))
-        return Rules(*columns, np.full(len(names), gap_of(self.interval)))
+        columns = [np.array(column, kind) for column, kind in zip(conditions, kinds.values(), strict=True)]
+        return Rules(*[*columns, np.full(len(names), gap_of(self.interval))])
 
     def patience_of(self, names: list[str]) -> Ints:
         """Of each service, so many intervals without a reading make a silence; 0 for never."""

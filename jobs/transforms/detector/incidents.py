@@ -167,8 +167,8 @@ def in_order(readings: Readings) -> Ints:
 
 def _newest_of(off: Bools, stands: Bools) -> Ints:
     """The places of what is unusual, and of the newest score that stands before each of them and at the end."""
-    places = np.flatnonzero(off | stands)
-    return places[off[places] | np.append(off[places[1:]], True)[: len(places)]]
+    places: Ints = np.flatnonzero(off | stands)
+    return np.compress(off[places] | np.append(off[places[1:]], True)[: len(places)], places)
 
 
 def _by_service(readings: Readings) -> list[Ints]:
