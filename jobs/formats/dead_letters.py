@@ -13,6 +13,7 @@ CUT = ("value-bytes", "value-sha256", "key-bytes", "key-sha256")
 # configured otherwise; the rest is for what a letter has beside its record.
 MOST_BYTES = 1_000_000
 FIRST_BYTES = 1_000  # of the key and of the value of a larger record
+FRAMING = 6  # bytes that Kafka writes beside a header's name and value, at most: the length of each
 
 
 def letter(topic: str, came_with: Column | None = None) -> list[Column]:
@@ -61,11 +62,15 @@ def row_letter(topic: str, query: str, key: Column, reason: Column, json: Column
 
 
 def _bytes(came_with: Column | None) -> Column:
-    """Of the record's key and value, and of the headers that it came with."""
+    """Of the record's key and value, and of the headers that it came with: a record of many small headers is large, too."""
     both = F.coalesce(F.length("Key"), F.lit(0)) + F.coalesce(F.length("Bytes"), F.lit(0))
     if came_with is None:
         return both
-    lengths = F.transform(came_with, lambda each: F.length(each["key"]) + F.coalesce(F.length(each["value"]), F.lit(0)))
+
+    def length(each: Column) -> Column:
+        return F.octet_length(each["key"]) + F.coalesce(F.length(each["value"]), F.lit(0)) + F.lit(FRAMING)
+
+    lengths = F.transform(came_with, length)
     return both + F.coalesce(F.aggregate(lengths, F.lit(0), lambda sum_, each: sum_ + each), F.lit(0))
 
 

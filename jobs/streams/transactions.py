@@ -22,6 +22,7 @@ from jobs.streams.checkpoint import Checkpoint
 LONGEST = 900  # seconds that brokers let a transaction be open, unless configured otherwise
 SLOWEST = 1000  # records a second for which there is time
 PATIENCE = 60.0  # seconds for an earlier transaction to be ended
+LARGEST = 1_048_576  # bytes of a record, as of Spark's Kafka sink: a dead letter is larger than the record that it keeps
 
 
 class Transactions:
@@ -114,6 +115,7 @@ def _options(query: Query) -> dict[str, str | int]:
         "transaction.timeout.ms": 1000 * open_at_most,
         "partitioner": "murmur2_random",
         "compression.type": "lz4",
+        "message.max.bytes": LARGEST,
         "queue.buffering.max.kbytes": 65_536,
         "log_level": 0,  # what matters is raised
     }

@@ -23,6 +23,8 @@ def letter_of(spark, key: bytes | None, value: bytes | None, headers: list[tuple
         (b"k" * 1_048_400, None, None),
         (b"k" * 500_000, b"v" * 500_001, None),
         (b"k", b"v", [("trace", bytearray(1_000_000))]),
+        (b"k", b"v", [("é" * 500_001, None)]),
+        (b"k", b"v", [("n", None)] * 200_000),
     ],
 )
 def test_a_record_that_is_too_large_for_a_letter_leaves_one_that_says_where_it_is(spark, key, value, headers):
@@ -44,6 +46,6 @@ def test_a_record_that_is_too_large_for_a_letter_leaves_one_that_says_where_it_i
 
 
 def test_the_largest_record_that_a_letter_keeps_is_kept_whole(spark):
-    letter = letter_of(spark, b"k" * 10, b"v" * 999_980, [("trace", bytearray(b"12345"))])
-    assert bytes(letter.value) == b"v" * 999_980
+    letter = letter_of(spark, b"k" * 10, b"v" * 999_974, [("trace", bytearray(b"12345"))])
+    assert bytes(letter.value) == b"v" * 999_974
     assert {each.key for each in letter.headers} == {*dead_letters.LETTER, "trace"}

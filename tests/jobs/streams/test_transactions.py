@@ -1,6 +1,7 @@
 """A batch and its note in one transaction: once whoever repeats it, nothing of what fails, and one writer at a time."""
 
 import json
+import os
 import uuid
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,8 @@ from pyspark.sql import functions as F
 from contracts.queries import COMMITS, Query
 from jobs.backends import kafka
 from jobs.errors import JobError
+from jobs.formats import dead_letters
+from jobs.formats.dead_letters import MOST_BYTES
 from jobs.streams.checkpoint import Begun, Checkpoint
 from jobs.streams.transactions import Transactions
 from stack.deploy import topics
@@ -133,6 +136,20 @@ def test_of_a_batch_that_fails_nothing_is_seen_and_it_can_be_repeated(written):
     assert written.values() == []
     writer.write(written.records("a", "b", "c"), 0)
     assert written.values() == ["a", "b", "c"]
+
+
+def test_the_largest_row_and_the_largest_dead_letter_are_records_of_a_transaction(written, spark):
+    """Random bytes, so that compression does not make them smaller."""
+    key, value = b"k" * 10, os.urandom(MOST_BYTES - 10)
+    columns = "Error string, Key binary, Bytes binary, KafkaPartition int, KafkaOffset long"
+    bad = spark.createDataFrame([("wrong", bytearray(key), bytearray(value), 3, 14)], columns)
+    letter = bad.select(*dead_letters.letter(written.topic)).withColumn("topic", F.lit(written.topic))
+    row = spark.createDataFrame([(written.topic, bytearray(key), bytearray(value), None)], RECORDS)
+    written.writer().write(row.unionByName(letter), written.plan(0, end=2))
+    assert [(message.key(), message.value() == value) for message in written.seen()] == [
+        (key, True),
+        (f"{written.topic}-3-14".encode(), True),
+    ]
 
 
 def test_a_driver_that_was_taken_for_dead_can_not_commit_what_it_has_begun(written):
