@@ -1,5 +1,6 @@
 """Summaries, from whatever batches events come in, are those of the events as they are in the end, computed in plain Python."""
 
+import datetime as dt
 import math
 from collections import defaultdict
 
@@ -9,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.streaming.tws_tester import TwsTester
 
+from jobs.backends.spark import with_state
 from jobs.transforms import sketch
-from jobs.transforms.queries.metric_summaries import PART, WINDOW, _Summaries
+from jobs.transforms.queries.metric_summaries import PART, WINDOW, _Summaries, metric_summaries
 
 MINUTE = 60_000
 LATENESS = 15 * MINUTE
@@ -22,7 +24,7 @@ def event(key: int, number: int, at: int, value: float, came: int | None = None)
     return {
         "Key": KEYS[key],
         "Id": f"e{number}",
-        "Hash": 10 * number + key,
+        "Hash": hash((key, number, at)),
         "At": at,
         "Came": at if came is None else came,
         "Value": value,
@@ -85,12 +87,12 @@ def test_any_batches_end_in_the_summaries_of_the_last_value_of_each_event(batche
     """Of two keys in half an hour; numbers repeat, so that there are corrections and repetitions. No window is over yet."""
     query, last = Query(), {}
     for batch in batches:
-        events = [event(key, 10 * number + step, step * PART + number, value) for key, number, step, value in batch]
+        events = [event(key, number, step * PART + number, value) for key, number, step, value in batch]
         query.batch(*events)
-        last |= {(each["Key"], each["Id"]): (each["At"] - each["At"] % WINDOW, each["Value"]) for each in events}
+        last |= {(each["Key"], each["Id"], each["At"]): each["Value"] for each in events}
     values = defaultdict(list)
-    for (key, _), (window, value) in last.items():
-        values[key, window].append(value)
+    for (key, _, at), value in last.items():
+        values[key, at - at % WINDOW].append(value)
     assert query.kept.keys() == values.keys()
     for place, found in query.kept.items():
         assert_as(found, values[place])
@@ -106,6 +108,31 @@ def test_a_correction_changes_its_key_alone_and_a_repetition_nothing():
     query.batch(event(0, 2, 1, 20.0), event(1, 3, 2, 5.0))
     assert_as(query.kept[KEYS[0], 0], [10.0, 20.0])
     assert query.revisions == {(KEYS[0], 0): [1, 2], (KEYS[1], 0): [1]}
+
+
+def test_of_a_batch_the_value_that_the_broker_took_last_counts_whatever_the_offsets():
+    """The archive holds events of a topic that was made anew: its offsets begin again."""
+    query = Query()
+    query.batch(event(0, 1, 0, 20.0, came=2000), event(0, 1, 0, 10.0, came=1000))
+    assert_as(query.kept[KEYS[0], 0], [20.0])
+
+
+def test_an_event_is_corrected_by_one_of_the_same_key_id_and_time(spark):
+    """Each row: Id, Timestamp, RowTime, RowOffset, Value."""
+    rows = [
+        ("a", 0, 10, 0, 1.0),
+        ("a", 0, 11, 1, 2.0),  # corrects
+        ("a", MINUTE, 12, 2, 4.0),
+        (None, 0, 13, 3, 8.0),
+        (None, 0, 14, 3, 16.0),  # of a topic that was made anew
+    ]
+    at = [
+        (KEYS[0], id_, *(dt.datetime.fromtimestamp(ms / 1000, dt.UTC) for ms in (at, came)), *more)
+        for id_, at, came, *more in rows
+    ]
+    columns = "MetricKey string, Id string, Timestamp timestamp, RowTime timestamp, RowOffset long, Value double"
+    found = metric_summaries({"metrics": with_state(spark).createDataFrame(at, columns)}, 15, corrections=True, buckets=1)
+    assert_as(found.first().asDict(), [2.0, 4.0, 8.0, 16.0])
 
 
 def test_without_corrections_an_event_counts_each_time():

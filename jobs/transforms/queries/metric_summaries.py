@@ -33,12 +33,13 @@ def metric_summaries(inputs: dict[str, DataFrame], lateness_minutes: int, correc
       replaces it and a repeated one changes nothing. If not, sums and bins are all that is kept, and an event counts each time.
     buckets: groups of keys that are worked on together.
     """
+    place = ("RowTime", "RowOffset")
     came = inputs["metrics"].select(
         F.pmod(F.hash("MetricKey"), F.lit(buckets)).alias("Bucket"),
         F.col("MetricKey").alias("Key"),
         "Id",
-        # An event without an Id can't be corrected: no other has its hash.
-        F.xxhash64("MetricKey", "Id", F.when(F.col("Id").isNull(), F.col("RowOffset"))).alias("Hash"),
+        # An event without an Id can't be corrected: no other has its hash. In a topic that was made anew, offsets begin again.
+        F.xxhash64("MetricKey", "Id", "Timestamp", *(F.when(F.col("Id").isNull(), F.col(name)) for name in place)).alias("Hash"),
         F.unix_millis("Timestamp").alias("At"),
         F.unix_millis("RowTime").alias("Came"),
         F.col("RowOffset").alias("Offset"),
@@ -66,7 +67,8 @@ class _Summaries(StatefulProcessor):
         self._told = handle.getMapState("told", "Start long", "Revisions binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues) -> Iterator[pd.DataFrame]:
-        came = pa.concat_tables(pa.Table.from_pandas(each, preserve_index=False) for each in rows).sort_by("Offset")
+        came = pa.concat_tables(pa.Table.from_pandas(each, preserve_index=False) for each in rows)
+        came = came.sort_by([("Came", "ascending"), ("Offset", "ascending")])
         before = self._clock.get()[0] if self._clock.exists() else 0
         at = came.column("At").to_numpy()
         start = at - at % PART
