@@ -66,6 +66,7 @@ class Topic:
     key_record: str | None = None  # contract of its keys; None: no schema, UTF-8 text
     version: int | None = None  # newest of its record's versions that its values may have; None: the newest there is
     encoding: Encoding = "avro"
+    grows: bool = False  # with its feed: it gets partitions though it is compacted, as each of its keys is of a short time
 
 
 def dead_letter_topic(topic: str) -> str:

@@ -1,6 +1,7 @@
 """The topics that follow from all declarations: who owns each, and what it keeps."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from contracts.alerts import ALERTS, DEAD, load_routes
 from contracts.declarations import DeclarationError, Topic, dead_letter_topic, dead_letters
@@ -9,11 +10,15 @@ from contracts.queries import COMMITS, Query, load_queries
 
 
 def declared_topics() -> list[Topic]:
-    """All topics of all feeds, queries and routes. What a query writes is the query's: incidents, and an access log's feeds."""
+    """All topics of all feeds, queries and routes. What a query writes is the query's: incidents, and an access log's feeds. It
+    grows with the feed nevertheless."""
     feeds, queries = load_feeds().values(), load_queries().values()
     written = {each.topic for query in queries for each in query.outputs}
-    of_feeds = [topic for feed in feeds for topic in feed.topics if topic.name not in written]
-    return of_feeds + query_topics(queries, of_feeds) + ([ALERTS, DEAD] if load_routes() else [])
+    all_of_feeds = [topic for feed in feeds for topic in feed.topics]
+    of_feeds = [topic for topic in all_of_feeds if topic.name not in written]
+    growing = {topic.name for topic in all_of_feeds if topic.grows}
+    of_queries = [replace(topic, grows=topic.name in growing) for topic in query_topics(queries, of_feeds)]
+    return of_feeds + of_queries + ([ALERTS, DEAD] if load_routes() else [])
 
 
 def topics_read() -> set[str]:

@@ -153,11 +153,10 @@ class Feed(Declaration):
     def topics(self) -> list[Topic]:
         """All of them. Derived topics are compacted: of each reading the last output stays, whichever version of the baseline
         it has. Before the compaction, readers see all of them."""
-        derived = {self.scored_topic: "scored", self.anomalies_topic: "anomaly"}
+        derived = {self.scored_topic: "scored", self.anomalies_topic: "anomaly", self.incidents_topic: "incident"}
         return [
             Topic(self.topic, self.partitions, self.retention_days, record=self.record),
-            *(Topic(name, self.partitions, self.retention_days, True, record) for name, record in derived.items()),
-            Topic(self.incidents_topic, self.partitions, self.retention_days, True, "incident"),
+            *(Topic(name, self.partitions, self.retention_days, True, record, grows=True) for name, record in derived.items()),
             dead_letters(self.topic, self.retention_days),
         ]
 

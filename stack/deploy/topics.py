@@ -68,7 +68,8 @@ def deploy(
 
 
 def _deploy(client: AdminClient, topics: Iterable[Topic], replication: int, more: Iterable[NewTopic]) -> list[str]:
-    existing = client.list_topics(timeout=10).topics
+    topics, existing = list(topics), client.list_topics(timeout=10).topics
+    growing = {topic.name for topic in topics if topic.grows}
 
     def copies(name: str) -> int:
         """Of a topic that exists they stay as many."""
@@ -78,7 +79,7 @@ def _deploy(client: AdminClient, topics: Iterable[Topic], replication: int, more
     more_partitions = {}
     for name, topic in all_.items():
         if name in existing and (has := len(existing[name].partitions)) != topic.num_partitions:
-            _refuse_what_kafka_cannot(topic, has)
+            _refuse_what_kafka_cannot(topic, has, grows=name in growing)
             more_partitions[name] = has
     changes = create(client, [topic for name, topic in all_.items() if name not in existing])
     for name, has in more_partitions.items():
@@ -90,13 +91,13 @@ def _deploy(client: AdminClient, topics: Iterable[Topic], replication: int, more
     return changes
 
 
-def _refuse_what_kafka_cannot(topic: NewTopic, has: int) -> None:
+def _refuse_what_kafka_cannot(topic: NewTopic, has: int, *, grows: bool) -> None:
     """Raises StackError where the topic can't get the number of partitions that its declaration says."""
     said = f"its declaration says {topic.num_partitions}"
     if has > topic.num_partitions:
         what = f"topic {topic.topic} has {has} partitions, {said}; Kafka cannot take any away"
         raise StackError(what, remedy=f"declare partitions: {has}, or delete the topic")
-    if topic.config["cleanup.policy"] == "compact":
+    if "compact" in topic.config["cleanup.policy"] and not grows:
         what = (
             f"topic {topic.topic} is a table of {has} partitions, {said}; newer rows of a key would go to another partition than "
             "its older ones, and readers could take an older row for the last"

@@ -86,12 +86,13 @@ def test_fewer_partitions_than_there_are_is_an_error_that_names_the_topic(broker
         topics.deploy(broker.kafka, declared.model_copy(update={"partitions": 1}).topics)
 
 
-def test_a_table_gets_no_more_partitions_and_nothing_else_is_changed_before_that_is_said(broker):
+@pytest.mark.parametrize("retention_days", [None, 7])
+def test_a_table_gets_no_more_partitions_and_nothing_else_is_changed_before_that_is_said(broker, retention_days):
     """A key's newer row would go to another partition, and the older one would stay for ever."""
     table, other = f"table-{uuid.uuid4().hex[:8]}", f"other-{uuid.uuid4().hex[:8]}"
-    topics.deploy(broker.kafka, [Topic(table, 2, None, compacted=True)])
+    topics.deploy(broker.kafka, [Topic(table, 2, retention_days, compacted=True)])
     with pytest.raises(StackError, match=f"topic {table} is a table of 2 partitions, its declaration says 3"):
-        topics.deploy(broker.kafka, [Topic(other, 1, 7), Topic(table, 3, None, compacted=True)])
+        topics.deploy(broker.kafka, [Topic(other, 1, 7), Topic(table, 3, retention_days, compacted=True)])
     found = cluster.admin(broker.kafka).list_topics(timeout=10).topics
     assert len(found[table].partitions) == 2
     assert other not in found
