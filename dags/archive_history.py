@@ -17,7 +17,7 @@ from airflow.sdk import CronTriggerTimetable, Metadata, task
 from airflow.sdk.exceptions import AirflowSkipException
 
 from contracts.feeds import Feed, load_feeds
-from dags.feed_dags import MINUTE, archive, asset, feed_dag
+from dags.feed_dags import MINUTE, archive, asset, feed_dag, told_on_failure
 from dags.lake_notes import late_dates
 
 
@@ -43,5 +43,6 @@ for feed in load_feeds().values():
         ["batch"],
         schedule=CronTriggerTimetable("20 * * * *", timezone="UTC", run_immediately=False),
         dagrun_timeout=dt.timedelta(hours=3),
+        on_failure_callback=told_on_failure("archive_history", feed),
     ):
         archive(feed) >> late(feed)

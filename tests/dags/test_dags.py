@@ -49,6 +49,12 @@ def test_people_hear_of_a_night_that_is_late_refused_or_failed(bag, feed):
     assert f"The gate refused a baseline candidate of {feed}" in dag.get_task("approve").notifiers[0].summary
 
 
+@pytest.mark.parametrize("kind", ["archive_history", "repair_history"])
+def test_people_hear_of_an_archive_or_a_repair_that_failed(bag, kind):
+    for feed in FEEDS:
+        assert f"{kind}.{feed} has failed" in bag.dags[f"{kind}.{feed}"].on_failure_callback.summary
+
+
 @pytest.mark.full
 def test_spark_jobs_share_a_pool_where_the_installation_names_one():
     code = "from dags.nightly_baseline import feed; from dags.feed_dags import archive; print(archive(feed).pool)"
