@@ -12,16 +12,20 @@ from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.formats.wire import Writers
 
-TIMEOUT = 10  # seconds for an answer
+TIMEOUT, RETRIES = 10, 3  # seconds for an answer; further tries
+
+
+class Silent(JobError):
+    """The registry does not answer."""
 
 
 class Registry:
     """The schemas that the registry knows, by subject."""
 
-    def __init__(self, platform: Platform):
+    def __init__(self, platform: Platform, timeout: float = TIMEOUT, retries: int = RETRIES):
         self._url = platform.registry
         # The client's own default is to wait for ever.
-        self._client = SchemaRegistryClient({"url": platform.registry, "timeout": TIMEOUT})
+        self._client = SchemaRegistryClient({"url": platform.registry, "timeout": timeout, "max.retries": retries})
 
     def writers(self, subject: str, refused: frozenset[int] | None = frozenset()) -> Writers:
         """Every schema registered under a subject; `refused` as in Writers."""
@@ -43,6 +47,5 @@ class Registry:
         try:
             yield
         except (SchemaRegistryError, httpx2.HTTPError) as error:
-            raise JobError(
-                f"registry {self._url}, subject {subject}: {error}; `sundial schemas register` registers it"
-            ) from error
+            kind = Silent if isinstance(error, httpx2.HTTPError) else JobError
+            raise kind(f"registry {self._url}, subject {subject}: {error}; `sundial schemas register` registers it") from error

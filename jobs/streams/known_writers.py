@@ -5,6 +5,7 @@ that wait in the topic. Those that it does not have are refused from then on, un
 keeps them, so that no restart asks again.
 """
 
+import time
 from dataclasses import replace
 
 from pyspark.sql import Column, SparkSession
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 from contracts import avro
 from jobs.backends import kafka
 from jobs.backends.kafka import Range
-from jobs.backends.registry import Registry
+from jobs.backends.registry import Registry, Silent
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.formats import wire
@@ -21,6 +22,8 @@ from jobs.formats.wire import Writers
 from supervision.files import StreamFolder
 
 MOST_REFUSED = 16  # ids; with more the topic carries garbage, and every unknown id is refused
+PATIENCE = 3.0  # seconds for an answer while queries run: a stop that is asked for meanwhile waits as long
+PAUSE = 30.0  # seconds without a question once there was no answer: a stream may read many subjects
 MOST_LOOKED_AT = 2_000_000  # records of a topic that are looked through for unknown ids
 
 
@@ -29,6 +32,7 @@ class KnownWriters:
 
     def __init__(self, session: SparkSession, platform: Platform, folder: StreamFolder):
         self.registry = Registry(platform)
+        self._impatient, self._silent_until = Registry(platform, PATIENCE, retries=0), 0.0
         self._session, self._platform, self._folder = session, platform, folder
 
     def of(self, subject: str) -> Writers:
@@ -38,11 +42,16 @@ class KnownWriters:
         return replace(found, refused=_refusal(kept["refused"]) if kept.get("schemas") == _ids(found) else frozenset())
 
     def renewed(self, writers: Writers) -> Writers:
-        """The same if nothing is new. A registry that doesn't answer is no reason to stop what runs: then it's the same, too."""
+        """The same if nothing is new. A registry that doesn't answer is no reason to stop what runs: then it's the same, too, and
+        the registry is not asked for a while."""
+        if time.monotonic() < self._silent_until:
+            return writers
         try:
-            found = self.registry.writers(writers.subject)
+            found = self._impatient.writers(writers.subject)
         except JobError as error:
             print(f"WARN {error}", flush=True)
+            if isinstance(error, Silent):
+                self._silent_until = time.monotonic() + PAUSE
             return writers
         return writers if found.schemas == writers.schemas else found
 

@@ -1,7 +1,9 @@
 """Schema ids that records name and the registry does not have: asked for together, kept for the next driver, bounded."""
 
 import json
+import socket
 import uuid
+from dataclasses import replace
 
 import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -9,6 +11,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from contracts import avro
 from contracts.avro import Level
 from contracts.feeds import Feed
+from jobs.formats.wire import Writers
 from jobs.streams import known_writers
 from jobs.streams.known_writers import MOST_REFUSED, KnownWriters
 from stack.deploy import schemas
@@ -80,3 +83,20 @@ def test_no_more_of_a_topic_is_looked_at_than_a_driver_has_time_for(feed, known,
     monkeypatch.setattr(known_writers, "MOST_LOOKED_AT", 4)
     found = known().learned(known().of(avro.subject(feed.topic)), 990_000, {})
     assert 1 < len(found.refused) <= 5
+
+
+def test_a_registry_that_hangs_is_asked_once_for_all_that_a_stream_reads(lake_platform, tmp_path, monkeypatch):
+    """A stop waits for the answer: it must not wait for one of each subject, or for another try."""
+    monkeypatch.setattr(known_writers, "PATIENCE", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as hung:
+        silent = replace(lake_platform, registry=f"http://127.0.0.1:{hung.getsockname()[1]}")
+        known = KnownWriters(None, silent, StreamFolder(tmp_path / "rides.queries"))
+        writers = [Writers(f"{name}-value", ()) for name in ("rides", "zones", "vendors")]
+        assert [known.renewed(each) for each in writers] == writers
+        hung.settimeout(0)
+        hung.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            hung.accept()
+        known._silent_until = 0.0
+        known.renewed(writers[0])
+        hung.accept()[0].close()
