@@ -22,7 +22,7 @@ from dags.links import Dashboard, SparkHistory, show
 from supervision.files import StreamFolder
 from supervision.spark_history import application_in
 from supervision.spark_jvm import COMPILE_ALL, DRIVER_MEMORY, java_options
-from supervision.task_life import bound_to_this_task
+from supervision.task_life import bound_to_this_task, scratch
 
 REPO = Path(__file__).resolve().parent.parent
 CONNECTION = "spark_default"
@@ -111,15 +111,22 @@ class SparkJob(lineage.Traced, SparkSubmitOperator):
         hook._process_spark_submit_log = lambda lines: process_lines(map(self._link_application, lines))
         submit = hook.submit
 
-        def submit_without_airflows_settings(application: str) -> str | None:
+        def submit_in_an_environment_of_its_own(application: str) -> str | None:
             # The provider gives the driver the whole environment of this process, which is the task's alone.
-            settings = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(KEPT_BACK)}
+            before = dict(os.environ)
+            for name in before:
+                if name.startswith(KEPT_BACK):
+                    del os.environ[name]
             try:
-                return submit(application)
+                with scratch() as variables:
+                    os.environ.update(variables)
+                    return submit(application)
             finally:
-                os.environ.update(settings)
+                for name in os.environ.keys() - before.keys():
+                    del os.environ[name]
+                os.environ.update(before)
 
-        hook.submit = submit_without_airflows_settings
+        hook.submit = submit_in_an_environment_of_its_own
         return hook
 
     def _link_application(self, line: str) -> str:

@@ -179,6 +179,7 @@ def _end_at_once() -> NoReturn:
     print("ERROR the task that this job belongs to is gone", file=sys.stderr, flush=True)
     if submitted():
         os.kill(os.getppid(), signal.SIGKILL)  # the JVM; its executors end with it
+    task_life.delete_scratch()
     os._exit(1)
 
 

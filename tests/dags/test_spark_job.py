@@ -141,6 +141,27 @@ def test_a_job_gets_no_secret_of_airflows(spark_submit, tmp_path, monkeypatch):
         assert {name: os.environ[name] for name in secrets} == secrets, "the task itself still has them"
 
 
+@pytest.mark.parametrize("fails", [0, 1])
+def test_what_a_job_leaves_behind_is_gone_with_it_and_no_setting_of_the_task_changes(spark_submit, tmp_path, monkeypatch, fails):
+    """SIGKILL is how a driver ends whose task was stopped: it deletes nothing."""
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path / 'disk'},/other")
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Dmine=1")
+    before = dict(os.environ)
+    names = "SPARK_LOCAL_DIRS", "TMPDIR", "SPARK_SUBMIT_OPTS", "SUNDIAL_SCRATCH"
+    spark_submit(
+        f"said = [os.environ[name] for name in {names}]; os.mkdir(f'{{said[0]}}/blockmgr')\n"
+        f"open({str(tmp_path / 'said')!r}, 'w').write('|'.join(said))\n"
+        f"{fails} and os.kill(os.getpid(), 9)"
+    )
+    with pytest.raises(AirflowException) if fails else contextlib.nullcontext():
+        spark_job("archive", "world-cup").execute({"ti": Task()})
+    folder, python, java, scratch = (tmp_path / "said").read_text().split("|")
+    assert folder.startswith(f"{tmp_path}/disk/sundial-")
+    assert (python, java, scratch) == (folder, f"-Dmine=1 -Djava.io.tmpdir={folder}", folder)
+    assert list((tmp_path / "disk").iterdir()) == []
+    assert dict(os.environ) == before | {"PATH": os.environ["PATH"]}
+
+
 def test_airflows_own_settings_stay_out_of_what_outlives_it(monkeypatch):
     monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "hush")
     monkeypatch.setenv("SUNDIAL_ALERT_SHOP_KEY", "hush")

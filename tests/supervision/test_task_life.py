@@ -1,5 +1,6 @@
 """A job ends with the processes of its task, and with no others."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -7,7 +8,7 @@ import threading
 import psutil
 import pytest
 
-from supervision.task_life import VARIABLE, bound_to_this_task, watch
+from supervision.task_life import SCRATCH, VARIABLE, bound_to_this_task, watch
 
 
 @pytest.fixture
@@ -33,6 +34,17 @@ def test_a_job_ends_when_its_task_or_the_supervisor_is_killed_though_nobody_has_
     sleepers[killed].kill()
     assert ended.wait(5)
     assert psutil.Process(sleepers[killed].pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_job_whose_task_was_killed_deletes_its_temporary_files(sleepers, tmp_path):
+    (tmp_path / "scratch" / "blockmgr").mkdir(parents=True)
+    code = "import time; from jobs.backends import settings; settings.run(lambda platform: time.sleep(60))"
+    variables = {f"SUNDIAL_{name}": "x" for name in ("KAFKA", "REGISTRY", "LAKE", "STREAMS", "JARS")}
+    variables |= {SCRATCH: str(tmp_path / "scratch")} | bound(sleepers)
+    sleepers[0].kill()
+    ended = subprocess.run([sys.executable, "-c", code], env=os.environ | variables, stderr=subprocess.PIPE, timeout=50)
+    assert (ended.returncode, ended.stderr) == (1, b"ERROR the task that this job belongs to is gone\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_task_that_is_gone_already_counts(sleepers):
