@@ -21,11 +21,12 @@ from contracts.query_io import Input
 from jobs.backends import kafka, settings, spark, superseded, tables
 from jobs.backends.registry import Registry
 from jobs.backends.settings import Platform
-from jobs.backends.superseded import PLACE
+from jobs.backends.superseded import LETTER, PLACE
 from jobs.errors import JobError
 from jobs.formats import dead_letters, feed_records, query_records
 
 READABLE = "can be read now"
+RECORD = ["Key", "Bytes"]
 
 
 def main(platform: Platform) -> None:
@@ -57,7 +58,7 @@ def main(platform: Platform) -> None:
     registry = Registry(platform)
     judged = [_judged(session, platform, letters, each, registry) for each in inputs]
     if feed:
-        readings = feed_records.decode(letters, feed, registry.writers(avro.subject(topic), refused=None))
+        readings = _hashed(feed_records.decode(letters, feed, registry.writers(avro.subject(topic), refused=None)))
         judged.append(superseded.readings(session, platform, feed, readings))
     waiting = _not_replayed(session, _together(judged), platform, topic).cache()
     verdicts = waiting.groupBy(F.coalesce("Error", F.lit(READABLE)).alias("Verdict")).count().orderBy(F.desc("count")).collect()
@@ -88,24 +89,34 @@ def _completed(session: SparkSession, platform: Platform, topic: str, letters: D
 def _judged(session: SparkSession, platform: Platform, letters: DataFrame, source: Input, registry: Registry) -> DataFrame:
     """As a query reads them."""
     writers = {name: registry.writers(name, refused=None) for name in query_records.subjects(source)}
-    rows = query_records.decode(letters, source, writers)
+    rows = _hashed(query_records.decode(letters, source, writers))
     return superseded.rows(session, platform, source.topic, rows) if source.is_table else rows
+
+
+def _hashed(judged: DataFrame) -> DataFrame:
+    """With the column that LETTER has beside the place."""
+    return judged.withColumn("Hash", F.xxhash64(*RECORD))
 
 
 def _together(judged: list[DataFrame]) -> DataFrame:
     """Each letter once, with an Error if one of its readers has one."""
-    letters = [each.select("Error", "Key", "Bytes", *PLACE) for each in judged]
+    letters = [each.select("Error", *RECORD, *LETTER) for each in judged]
     all_ = letters[0]
     for each in letters[1:]:
         all_ = all_.union(each)
-    return all_.groupBy(PLACE).agg(F.max("Error").alias("Error"), *(F.any_value(name).alias(name) for name in ("Key", "Bytes")))
+    return all_.groupBy(LETTER).agg(F.max("Error").alias("Error"), *(F.any_value(name).alias(name) for name in RECORD))
 
 
 def _not_replayed(session: SparkSession, letters: DataFrame, platform: Platform, topic: str) -> DataFrame:
     table = tables.dead_letter_replays(platform)
     if table.version() < 0:
         return letters
-    return letters.join(table.read(session).where(F.col("Topic") == topic), PLACE, "left_anti")
+    sent = table.read(session).where(F.col("Topic") == topic)
+    hash_ = F.col("Hash") if "Hash" in sent.columns else F.lit(None).cast("long")  # those of an earlier release have none
+    sent = sent.select(*PLACE, hash_.alias("Sent"))
+    same = F.coalesce(F.col("Sent") == F.col("Hash"), F.lit(True))
+    replayed = letters.join(sent, PLACE).where(same).select(LETTER)
+    return letters.join(replayed, LETTER, "left_anti")
 
 
 def _send(readable: DataFrame, platform: Platform, topic: str, run_id: str) -> int:
@@ -121,10 +132,11 @@ def _send(readable: DataFrame, platform: Platform, topic: str, run_id: str) -> i
             "Topic": topic,
             "KafkaPartition": row.KafkaPartition,
             "KafkaOffset": row.KafkaOffset,
+            "Hash": row.Hash,
             "RunId": run_id,
             "ReplayedAt": now,
         }
-        for row in readable.select(PLACE).collect()
+        for row in readable.select(LETTER).collect()
     ]
     if sent:
         tables.dead_letter_replays(platform).add(sent, {"run_id": run_id})

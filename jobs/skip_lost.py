@@ -2,7 +2,10 @@
 
 A stream and an archive refuse to go on if records expired before they were read, or if a topic was deleted and made anew. This
 job moves them to what is there: checkpoints are changed in place, and an archive gets a commit that says what is lost. If nothing
-is lost, nothing changes. What a query keeps as its state stays as it is. The stream must not run meanwhile.
+is lost, nothing changes. The stream must not run meanwhile.
+
+What a query keeps as its state stays as it is. But a query of tables alone begins again: of each key it keeps the row with the
+highest offset, and in a topic that was made anew offsets begin again. The topics of tables have all that it needs.
 """
 
 import argparse
@@ -55,7 +58,10 @@ def _of_application(platform: Platform, folder: StreamFolder, options: argparse.
     for query in load_application(options.application, options.queries).values():
         checkpoint = Checkpoint(folder.checkpoint / query.name)
         read = feeds_read.begun(query, checkpoint) if query.begins_with else query
-        yield f"query {query.name}", topics_read.of_query(platform, read, checkpoint).skip_lost()
+        lost = topics_read.of_query(platform, read, checkpoint).skip_lost()
+        if lost and query.reads_changes:
+            checkpoint.delete()
+        yield f"query {query.name}", lost
         if query.transform == "metric_summaries":
             yield from _of_events(platform, query, options)
 

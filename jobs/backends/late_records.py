@@ -19,7 +19,7 @@ from jobs.backends.topics import topic_now
 from jobs.errors import JobError
 
 LATE_EVENT, LATE_SUMMARY = "late_metric_event", "late_metric_summary"  # contracts of what came too late
-COUNTED_IN = "counted_in"  # in a commit's note
+COUNTED_IN, TOPIC_IDS = "counted_in", "counted_in_topic_ids"  # in a commit's note
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class LateRecords:
     """Records of one topic of what came too late, that are yet to be counted in: in bounded steps."""
 
     output: Output
+    topic_id: str
     steps: list[dict[int, kafka.Range]]
 
     @property
@@ -54,8 +55,9 @@ def not_counted_in(platform: Platform, queries: list[Query], table: tables.Table
     for query in queries:
         output = _late_output(query)
         remedy = continuity.remedy_of_application(query.application)
-        new = offset_ledger.pending(topic_now(platform, output.topic), _position(table, output.topic), remedy)
-        yield LateRecords(output, offset_ledger.steps(new))
+        topic = topic_now(platform, output.topic)
+        new = offset_ledger.pending(topic, _position(table, output.topic), remedy)
+        yield LateRecords(output, topic.id, offset_ledger.steps(new))
 
 
 def skip_lost(platform: Platform, queries: list[Query], table: tables.Table, run_id: str) -> list[str]:
@@ -66,7 +68,7 @@ def skip_lost(platform: Platform, queries: list[Query], table: tables.Table, run
         topic = topic_now(platform, _late_output(query).topic)
         reached = _position(table, topic.name)
         if gaps := continuity.gaps(topic, reached):
-            done[topic.name] = continuity.after_gaps(topic, reached)
+            done[topic.name] = Position(continuity.after_gaps(topic, reached), topic.id)
             lost += gaps
     if lost:
         table.commit_note(_note(done) | {"run_id": run_id, offset_ledger.SKIPPED: lost}, after=table.version())
@@ -78,25 +80,32 @@ def _late_output(query: Query) -> Output:
 
 
 def _position(table: tables.Table, topic: str) -> Position:
-    return Position(_counted_in(table).get(topic, {}))
+    return _counted_in(table).get(topic, Position({}))
 
 
-def _counted_in(table: tables.Table) -> dict[str, dict[int, int]]:
-    """The offset up to which what is late is counted in, by topic and partition."""
+def _counted_in(table: tables.Table) -> dict[str, Position]:
+    """By topic, up to where what is late is counted in."""
     newest = table.newest_commit_with(COUNTED_IN)
-    noted = newest.note[COUNTED_IN] if newest else {}
-    return {topic: {int(partition): end for partition, end in ends.items()} for topic, ends in noted.items()}
+    note = newest.note if newest else {COUNTED_IN: {}}
+    ids = note.get(TOPIC_IDS, {})  # of an earlier release there are none
+    return {
+        topic: Position({int(partition): end for partition, end in ends.items()}, ids.get(topic, ""))
+        for topic, ends in note[COUNTED_IN].items()
+    }
 
 
 def note(table: tables.Table, late: LateRecords, step: dict[int, kafka.Range]) -> dict:
     """What the note of a commit says of how far all is counted in, once this step is."""
-    done = _counted_in(table)
-    done[late.output.topic] = done.get(late.output.topic, {}) | {partition: each.end for partition, each in step.items()}
-    return _note(done)
+    ends = {partition: each.end for partition, each in step.items()}
+    reached = _position(table, late.output.topic).offsets | ends
+    return _note(_counted_in(table) | {late.output.topic: Position(reached, late.topic_id)})
 
 
-def _note(done: dict[str, dict[int, int]]) -> dict:
-    return {COUNTED_IN: {topic: {str(p): end for p, end in ends.items()} for topic, ends in done.items()}}
+def _note(done: dict[str, Position]) -> dict:
+    return {
+        COUNTED_IN: {topic: {str(p): end for p, end in reached.offsets.items()} for topic, reached in done.items()},
+        TOPIC_IDS: {topic: reached.topic_id for topic, reached in done.items()},
+    }
 
 
 def rollups_of(declared: dict[str, Query], query: Query) -> list[Query]:

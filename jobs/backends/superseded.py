@@ -11,6 +11,7 @@ from jobs.backends.settings import Platform
 from jobs.formats import feed_records
 
 PLACE = ["KafkaPartition", "KafkaOffset"]
+LETTER = [*PLACE, "Hash"]  # of the record: offsets begin again in a topic that was made anew. Letters have all three columns
 
 
 def readings(session: SparkSession, platform: Platform, feed: Feed, judged: DataFrame) -> DataFrame:
@@ -39,7 +40,7 @@ def rows(session: SparkSession, platform: Platform, topic: str, judged: DataFram
 
 
 def _marked(judged: DataFrame, records: DataFrame, identity: list[str], name: str) -> DataFrame:
-    good = judged.where(F.col("Error").isNull()).select(*identity, *PLACE)
+    good = judged.where(F.col("Error").isNull()).select(*identity, *LETTER)
     # In another partition a record's offset says nothing. A key changes its partition when partitions are added: what is there,
     # is newer. What has no partition came from a file.
     others = records.select(*identity, F.struct(*PLACE, F.lit(True).alias("Record")).alias("_other")).union(
@@ -48,5 +49,5 @@ def _marked(judged: DataFrame, records: DataFrame, identity: list[str], name: st
     other, same = F.col("_other"), F.col("_other.KafkaPartition") == F.col("KafkaPartition")
     elsewhere = ~same & other["Record"] & (other["KafkaPartition"] >= 0)
     newer = good.join(others, identity).where((same & (other["KafkaOffset"] > F.col("KafkaOffset"))) | elsewhere)
-    found = newer.select(*PLACE).distinct().withColumn("_newer", F.lit(f"a newer record of the same {name} has come since"))
-    return judged.join(found, PLACE, "left").withColumn("Error", F.coalesce("Error", "_newer")).drop("_newer")
+    found = newer.select(*LETTER).distinct().withColumn("_newer", F.lit(f"a newer record of the same {name} has come since"))
+    return judged.join(found, LETTER, "left").withColumn("Error", F.coalesce("Error", "_newer")).drop("_newer")

@@ -98,7 +98,8 @@ def _with(own: Column, others: Column | None) -> Column:
 
 
 def originals(letters: DataFrame, topic: str, reason: str) -> DataFrame:
-    """The records as they came to the topic (key, value, partition, offset), each once: several may have dead-lettered it.
+    """The records as they came to the topic (key, value, partition, offset), each once: several may have dead-lettered it. Two
+    records may have one place, as offsets begin again in a topic that was made anew.
 
     Cut is null for a letter that keeps the whole record. For one that does not, it has the hashes (key, value) of the record, and
     key and value are their first bytes: see `completed`.
@@ -119,7 +120,7 @@ def originals(letters: DataFrame, topic: str, reason: str) -> DataFrame:
             F.map_contains_key("headers", "value-bytes"),
             F.struct(header("key-sha256").alias("key"), header("value-sha256").alias("value")),
         ).alias("Cut"),
-    ).dropDuplicates(["partition", "offset"])
+    ).distinct()
 
 
 def completed(cut: DataFrame, records: DataFrame) -> DataFrame:

@@ -68,6 +68,10 @@ class Checkpoint:
             for kind in ("offsets", "state", "commits"):
                 shutil.rmtree(self.folder / kind, ignore_errors=True)
 
+    def delete(self) -> None:
+        """Have the query begin as one that never ran. It must not run."""
+        shutil.rmtree(self.folder)
+
     def begin_at(self, topic: str, offsets: dict[int, int]) -> None:
         """Have a query of this one source, which has never run, begin there."""
         first = self.folder / "sources" / "0" / "0"

@@ -62,6 +62,26 @@ def test_what_can_be_read_now_goes_back_once_and_the_rest_stays(spark, run_job, 
     assert kept(spark, live_platform, feed) == [("www", NOON, 7, FRIDAY)]
 
 
+def test_a_letter_of_a_topic_that_was_made_anew_is_another_one_than_that_of_the_same_place(
+    run_job, live_platform, broker, feed, reading, capsys
+):
+    """A letter that an earlier release has sent is known by its place alone."""
+    later = encoded(broker, feed, NOON + dt.timedelta(minutes=1), 8)
+    options = ["--run-id", "run-1", "--topic", feed.topic, "--send"]
+    now = dt.datetime.now(dt.UTC)
+    place = {"Topic": feed.topic, "KafkaPartition": 0, "KafkaOffset": 4, "RunId": "run-0", "ReplayedAt": now}
+    tables.dead_letter_replays(live_platform).add([place], {})
+    letters(broker, feed, (b"www", reading, "unknown schema id 1", 4), (b"www", reading, "unknown schema id 1", 5))
+    run_job(replay_dead_letters, live_platform, *options)
+    assert "1 records sent again" in capsys.readouterr().out
+    letters(broker, feed, (b"www", later, "unknown schema id 1", 5))
+    for sent in (1, 0):
+        run_job(replay_dead_letters, live_platform, *options)
+        assert f"{sent} records sent again" in capsys.readouterr().out
+    origin = f"{feed.topic}-0-5".encode()
+    assert replayed(broker, feed) == sorted([(b"www", reading, origin), (b"www", later, origin)])
+
+
 @pytest.mark.full
 def test_a_replay_can_be_narrowed_by_reason_and_by_date(run_job, live_platform, broker, feed, reading, capsys):
     letters(broker, feed, (b"www", reading, "unknown schema id 1", 5), (b"login", reading, "unknown schema id 2", 6))
