@@ -5,10 +5,12 @@ table. A reading is identified by (ServiceName, Timestamp); of two for one ident
 a correction. Late readings become part of their own date.
 """
 
+import datetime as dt
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from contracts import avro
+from contracts import avro, placed_by
 from contracts.feeds import Feed
 from jobs.backends import continuity, history_table, kafka, offset_ledger, settings, spark, tables
 from jobs.backends.registry import Registry
@@ -68,7 +70,8 @@ def _archive(
         bad.select(*dead_letters.letter(feed.topic)).write.format("kafka").options(**kafka.producer_options(platform)).save()
     note, once = offset_ledger.commit_of(table, topic, step)
     readings = placed(read.where(~wrong), feed.timezone, feed.interval_seconds)
-    merged = history_table.merge(session, table, readings, {"run_id": run_id} | history_table.placed_by(feed) | note, **once)
+    note |= {"run_id": run_id} | placed_by.note_of(feed)
+    merged = history_table.merge(session, table, readings, note, today=dt.datetime.now(feed.zone).date(), **once)
     read.unpersist()
     print(
         f"history/{feed.table}: version {table.version()}, {merged}; {refused:,} records to {feed.dead_letter_topic}", flush=True

@@ -9,6 +9,7 @@ from argparse import Namespace
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from contracts import placed_by
 from contracts.captures import SEPARATORS, UNITS
 from jobs.backends import history_table, settings, spark
 from jobs.backends.settings import Platform
@@ -50,7 +51,7 @@ def main(platform: Platform) -> None:
         raise JobError("\n- ".join([f"{path}: nothing was loaded into history/{feed.table}, as", *mistakes]))
     repeats = f", {counts.rows - count:,} of them repeats" if counts.rows > count else ""
     print(f"{counts.rows:,} rows{repeats}, of {services:,} services, dates {first} to {last}", flush=True)
-    history_table.merge(session, table, arrived, {"run_id": options.run_id, "bootstrap": path} | history_table.placed_by(feed))
+    history_table.merge(session, table, arrived, {"run_id": options.run_id, "bootstrap": path} | placed_by.note_of(feed))
     readings.unpersist()
     print(f"history/{feed.table}: version {table.version()}", flush=True)
 

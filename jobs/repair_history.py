@@ -9,7 +9,7 @@ import datetime as dt
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from contracts import avro
+from contracts import avro, placed_by
 from contracts.feeds import Feed
 from jobs.backends import history_table, kafka, offset_ledger, settings, spark
 from jobs.backends.registry import Registry
@@ -45,7 +45,7 @@ def main(platform: Platform) -> None:
     read = placed(decoded.where(F.col("Error").isNull()), feed.timezone, feed.interval_seconds).where(inside)
     rows = _no_longer_in(records, history_table.read(session, table).where(inside)).unionByName(read)
     note = {"run_id": options.run_id, "repaired": [str(dates[0]), str(dates[-1])], "reason": options.reason}
-    history_table.write(session, table, rows.cache(), dates, note | history_table.placed_by(feed))
+    history_table.write(session, table, rows.cache(), dates, note | placed_by.note_of(feed))
     print(f"history/{feed.table}: version {table.version()}, {rows.count():,} readings of {dates[0]} to {dates[-1]}", flush=True)
 
 

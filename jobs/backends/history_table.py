@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from contracts import placed_by
 from contracts.feeds import Feed
 from jobs.backends import tables
 from jobs.backends.settings import Platform
@@ -18,7 +19,8 @@ ROWS_PER_FILE = 4_000_000
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge did: how many rows arrived by date; late ones are of dates that the table had before, its newest apart."""
+    """What a merge did: how many rows arrived by date. Late ones are of dates that the table had before, apart from its newest
+    that is over or goes on: a reading may be of a date that is yet to come, as its service's clock is wrong."""
 
     rows: dict[dt.date, int]
     late: list[dt.date]
@@ -34,10 +36,7 @@ def opened(platform: Platform, feed: Feed) -> tables.Table:
     """The feed's table. Raises JobError where its rows were placed by another interval or time zone than the feed declares now:
     slots of both would be mixed."""
     table = tables.history(platform, feed)
-    newest, declared = table.newest_commit_with("placed_by"), placed_by(feed)["placed_by"]
-    if newest and newest.note["placed_by"] != declared:
-        was = newest.note["placed_by"]
-        differ = "; ".join(f"{name} was {was[name]} and is {declared[name]}" for name in was if was[name] != declared[name])
+    if differ := placed_by.difference(feed, (commit.note for commit in table.commits())):
         raise JobError(
             f"history/{feed.table} was made with another interval or time zone: {differ}; take the change back in "
             f"schemas/feeds/{feed.name}.yaml, or declare a feed of another name and load its past with bootstrap_feed"
@@ -45,22 +44,21 @@ def opened(platform: Platform, feed: Feed) -> tables.Table:
     return table
 
 
-def placed_by(feed: Feed) -> dict[str, dict[str, int | str]]:
-    """For the note of each commit that adds rows: what decides the date and the slot of a reading."""
-    return {"placed_by": {"interval_seconds": feed.interval_seconds, "timezone": feed.timezone}}
-
-
-def merge(session: SparkSession, table: tables.Table, arrived: DataFrame, note: dict, **options: str) -> Merged:
+def merge(
+    session: SparkSession, table: tables.Table, arrived: DataFrame, note: dict, today: dt.date = dt.date.max, **options: str
+) -> Merged:
     """Make `arrived` (cached rows, as `history_rows.placed` gives them) part of the table; of two rows for one reading the one
     that the broker took later stays. One commit, whose note is `note` with `rows` and `late` of what is returned.
 
     A touched date is rewritten whole. So a date is always a few sorted files, however its rows came: nothing to compact.
+    today: in the feed's time zone, where readings may be of dates that are yet to come.
     """
     before = table.version()
     counts = {row.Date: row["count"] for row in arrived.groupBy("Date").count().collect()}
     known = sorted(dt.date.fromisoformat(date) for date in table.fingerprints())
     touched = [date for date in known if date in counts]
-    merged = Merged(counts, [date for date in touched if date < known[-1]])
+    newest = max((date for date in known if date <= today), default=today)
+    merged = Merged(counts, [date for date in touched if date < newest])
     note = note | {
         "rows": {str(date): count for date, count in sorted(counts.items())},
         "late": [str(date) for date in merged.late],

@@ -10,6 +10,7 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from contracts import placed_by
 from contracts.exclusions import excluded, statements
 from contracts.feeds import Feed
 from jobs.transforms.detector.moments import Floats, Ints
@@ -74,12 +75,9 @@ class History:
 
     def _placed_as_declared(self, table: DeltaTable) -> None:
         notes = (json.loads(commit.get("userMetadata") or "{}") for commit in table.history())
-        placed = next((note["placed_by"] for note in notes if "placed_by" in note), {})
-        declared = {"interval_seconds": self.feed.interval_seconds, "timezone": self.feed.timezone}
-        differ = [f"{name} was {was} and is {declared[name]}" for name, was in placed.items() if was != declared[name]]
-        if differ:
+        if differ := placed_by.difference(self.feed, notes):
             raise StackError(
-                f"{self._name} was made with another interval or time zone: {'; '.join(differ)}",
+                f"{self._name} was made with another interval or time zone: {differ}",
                 remedy=f"take the change back in schemas/feeds/{self.feed.name}.yaml",
             )
 

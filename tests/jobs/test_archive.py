@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import functions as F
 
-from jobs import archive, build_baseline, repair_history
+from jobs import archive, build_baseline, repair_history, score
 from jobs.backends import history_table, offset_ledger, tables
 from jobs.errors import JobError
 from jobs.transforms.history_rows import COLUMNS
@@ -96,7 +96,7 @@ def test_a_table_of_a_release_without_the_brokers_time_goes_on(spark, run_job, l
     ],
 )
 def test_a_changed_interval_or_zone_is_refused_and_nothing_is_lost(
-    run_job, live_platform, broker, feed, monkeypatch, change, differs
+    run_job, live_platform, broker, feed, monkeypatch, own_signals, change, differs
 ):
     produce(broker, feed, ("www", NOON, 7))
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
@@ -104,9 +104,10 @@ def test_a_changed_interval_or_zone_is_refused_and_nothing_is_lost(
     produce(broker, feed, ("www", b"garbage", 0), ("www", NOON + dt.timedelta(seconds=10), 8))
     with monkeypatch.context() as patch:
         patch.setattr("jobs.backends.settings.load_feed", lambda name: feed.model_copy(update=change))
-        for job, options in ((archive, ()), (repair_history, FRIDAY), (build_baseline, ())):
+        run = ("--run-id", "run-2")
+        for job, options in ((archive, run), (repair_history, (*run, *FRIDAY)), (build_baseline, run), (score, ())):
             with pytest.raises(JobError, match=f"was made with another interval or time zone: {differs}; take the change back"):
-                run_job(job, live_platform, "--run-id", "run-2", "--feed", feed.name, *options)
+                run_job(job, live_platform, "--feed", feed.name, *options)
     assert (tables.history(live_platform, feed).version(), dead_letters(broker, feed)) == (version, [])
     run_job(archive, live_platform, "--run-id", "run-3", "--feed", feed.name)
     assert "offsets" in tables.history(live_platform, feed).commits()[0].note
@@ -123,6 +124,20 @@ def test_late_dates_stand_in_the_commits_note(run_job, live_platform, broker, fe
     assert (first.note["rows"], first.note["late"]) == ({"2026-11-19": 1, "2026-11-20": 1}, [])
     assert (second.note["rows"], second.note["late"]) == ({"2026-11-19": 1, "2026-11-20": 1}, ["2026-11-19"])
     assert "2 records of 2026-11-19 to 2026-11-20, late ones of 2026-11-19" in capsys.readouterr().out
+
+
+def test_readings_of_today_are_not_late_after_one_of_a_date_to_come(run_job, live_platform, broker, feed):
+    """A clock that is ahead gives a reading of a date to come, which is the table's newest until then."""
+    now, day = dt.datetime.now(dt.UTC), dt.timedelta(days=1)
+    today = now.astimezone(feed.zone).date()
+    produce(broker, feed, ("www", now - day, 1), ("www", now, 2), ("ahead", now + 3 * day, 3), ("ahead", now + 5 * day, 3))
+    run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)
+    produce(broker, feed, ("login", now, 4), ("ahead", now + 3 * day, 4))
+    run_job(archive, live_platform, "--run-id", "run-2", "--feed", feed.name)
+    produce(broker, feed, ("login", now - day, 5))
+    run_job(archive, live_platform, "--run-id", "run-3", "--feed", feed.name)
+    third, second, first = tables.history(live_platform, feed).commits()
+    assert [each.note["late"] for each in (first, second, third)] == [[], [], [str(today - day)]]
 
 
 @pytest.mark.full
