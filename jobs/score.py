@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from contracts.feeds import Feed
-from jobs.backends import settings, spark
+from jobs.backends import history_table, settings, spark
 from jobs.backends.settings import Platform
 from jobs.streams import topics_read
 from jobs.streams.driver import Driver, now
@@ -38,6 +38,7 @@ def main(platform: Platform) -> None:
     feed: Feed = options.feed
     nothing_yet = {"baseline_version": -1, "generation": None, "query_started_at": None}
     with Driver(platform, feed.name, "score", **nothing_yet) as driver:
+        history_table.opened(platform, feed)  # as the baseline is made from it, slots of two intervals or zones would be mixed
         session = spark.session(driver.name, platform)
         driver.runs_as(session.sparkContext.applicationId, ask=lambda: session.sparkContext.version)
         queries = Queries(session, platform, feed, KnownWriters(session, platform, driver.folder), options.services)

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 
 from serving import health_models
 from serving.dependencies import CurrentState
+from serving.placement import misplaced
 from serving.settings import SERVICES
 from serving.state import State
 
@@ -25,7 +26,14 @@ router = APIRouter()
 def health(state: CurrentState) -> health_models.Health:
     """Always 200 (or 204) while the process answers; `status` and `remedies` say what is missing."""
     live = state.live.status
-    remedies = [*_of_kafka(state), *_of_declarations(state), *_of_tables(state), *_of_services(state), *_of_users(state)]
+    remedies = [
+        *_of_kafka(state),
+        *_of_declarations(state),
+        *_of_tables(state),
+        *_of_histories(state),
+        *_of_services(state),
+        *_of_users(state),
+    ]
     return health_models.Health(
         status="degraded" if remedies else "ok",
         at=state.now(),
@@ -80,6 +88,16 @@ def _of_declarations(state: State) -> Iterator[str]:
 def _of_tables(state: State) -> Iterator[str]:
     for feed, reason in state.archive.unreadable(state.feeds.values()).items():
         yield f"Tables of feed {feed} can't be read: {reason}. Put their folders in {state.settings.lake} back from a backup."
+
+
+def _of_histories(state: State) -> Iterator[str]:
+    for feed in state.feeds.values():
+        if differs := misplaced(state.tables.lake, feed):
+            file = state.declared.folder / f"{feed.name}.yaml"
+            yield (
+                f"The history of feed {feed.name} was made with another interval or time zone: {differs}. "
+                f"Take the change back in {file}; until then serving has no expected values of this feed."
+            )
 
 
 def _of_users(state: State) -> Iterator[str]:

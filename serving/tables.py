@@ -17,6 +17,7 @@ from contracts.baseline_log import BaselineLog, Entry, baseline_log
 from contracts.exclusions import Statement
 from contracts.feeds import Feed
 from serving.lake import Lake, Version, if_readable, version_of
+from serving.placement import misplaced
 
 CACHED_ARRAYS = 256  # (service, day type) pairs: 8,640 slots cost 70 kB
 HELD_GATE_RESULTS = 500
@@ -94,9 +95,9 @@ class Tables:
         return self._services(("candidate services", feed.name), self._candidate(feed))
 
     def arrays(self, feed: Feed, service: str, day_type: int) -> Arrays | None:
-        """The baseline in force of one service and day type; None: none."""
+        """The baseline in force of one service and day type; None: none, or one of another interval or time zone."""
         table = self._baseline(feed)
-        if table is None:
+        if table is None or misplaced(self.lake, feed):
             return None
         key = (feed.name, version_of(table), service, day_type)
         with self._lock:

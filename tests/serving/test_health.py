@@ -1,5 +1,6 @@
 """What /health calls degraded, and what it says to do."""
 
+import datetime as dt
 from dataclasses import replace
 
 from fastapi.testclient import TestClient
@@ -9,6 +10,8 @@ from serving.app import create_app
 from serving.memory import Reading
 from tests.serving import world
 from tests.support.waiting import until
+
+NOON = dt.datetime(2026, 11, 20, 17, tzinfo=dt.UTC)
 
 
 def test_health_says_what_is_down_and_what_to_do(client, offline):
@@ -30,6 +33,26 @@ def test_health_says_which_declaration_is_wrong_and_the_feeds_stay(client, offli
     assert body["status"] == "degraded"
     assert body["remedies"] == [f"Serving keeps the feeds that it read before from {offline.feeds}. Correct there: {mistake}."]
     assert [each["name"] for each in client.get("/api/feeds").json()] == [feed.name]
+
+
+def test_health_says_which_feed_was_declared_with_another_interval_and_it_has_no_expected_values(client, offline, feed, lake):
+    world.promote(lake, feed, {"a": 100.0})
+    state, placed = client.app.state.sundial, {"interval_seconds": feed.interval_seconds, "timezone": feed.timezone}
+    world.archive(lake, feed, {("a", NOON): 1}, placed_by=placed)
+    world.archive(lake, feed, {("a", NOON): 2})  # of a release that did not note it, or of upkeep
+    assert client.get("/health").json()["remedies"] == []
+    assert state.tables.arrays(feed, "a", 1) is not None
+    world.archive(lake, feed, {("a", NOON): 3}, placed_by=placed | {"timezone": "Asia/Tokyo"})
+    until("the commit is seen", lambda: state.tables.arrays(feed, "a", 1) is None)
+    body = client.get("/health").json()
+    assert (body["status"], body["remedies"]) == (
+        "degraded",
+        [
+            f"The history of feed {feed.name} was made with another interval or time zone: timezone was Asia/Tokyo and is "
+            f"{feed.timezone}. Take the change back in {offline.feeds / feed.name}.yaml; until then serving has no expected "
+            "values of this feed."
+        ],
+    )
 
 
 def test_health_says_which_services_found_no_room(offline, feed, lake):

@@ -114,8 +114,11 @@ def expectation(success: bool = True, severity: str = "critical", **overrides) -
     return found | overrides
 
 
-def archive(lake: Path, feed: Feed, readings: dict[tuple[str, dt.datetime], int], taken: dt.datetime | None = None) -> None:
-    """Rows of history: value by service and time. taken: when the broker took them; as of an older release, it is not known."""
+def archive(
+    lake: Path, feed: Feed, readings: dict[tuple[str, dt.datetime], int], taken: dt.datetime | None = None, **note
+) -> None:
+    """Rows of history: value by service and time. taken: when the broker took them; as of an older release, it is not known.
+    note: of the commit."""
     rows = [
         {"ServiceName": service, "Timestamp": at, "Value": value, "Date": at.astimezone(feed.zone).date()}
         for (service, at), value in readings.items()
@@ -131,7 +134,8 @@ def archive(lake: Path, feed: Feed, readings: dict[tuple[str, dt.datetime], int]
         rows = [row | {"KafkaTimestamp": taken} for row in rows]
     table = pa.Table.from_pylist(rows, schema=pa.schema(columns))
     path = str(lake / "history" / feed.table)
-    write_deltalake(path, table, mode="append", partition_by=["Date"], schema_mode="merge")
+    how = {"mode": "append", "partition_by": ["Date"], "schema_mode": "merge"}
+    write_deltalake(path, table, **how, commit_properties=properties(note))
 
 
 def gate_result(
