@@ -2,13 +2,11 @@
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
-# Before any import of Airflow, which reads them once.
-os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="sundial-airflow-")
-os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
-os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "True"
+from tests.support import airflow_home
+
+os.environ["AIRFLOW_HOME"] = airflow_home.make()  # before any import of Airflow
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag

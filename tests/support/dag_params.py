@@ -2,15 +2,15 @@
 
 import importlib
 import os
-import tempfile
 from collections.abc import Mapping
 from typing import Any
+
+from tests.support import airflow_home
 
 
 def mistakes(dag_id: str, conf: Mapping[str, Any]) -> list[str]:
     """Why Airflow would answer 400; empty: it would not. The feeds of tests are not declared, so their topics are not checked."""
-    os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="sundial-airflow-"))  # before Airflow is imported
-    os.environ.setdefault("AIRFLOW__CORE__UNIT_TEST_MODE", "True")
+    os.environ.setdefault("AIRFLOW_HOME", airflow_home.make())  # before Airflow is imported
     from airflow.sdk.exceptions import ParamValidationError
 
     params = importlib.import_module(f"dags.{dag_id.partition('.')[0]}").PARAMS
