@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.serving import world
 from tests.serving.conftest import CHROMIUM
-from tests.serving.static.conftest import HOUR, MINUTE, NOON, drawn, ms, place
+from tests.serving.static.conftest import HOUR, MINUTE, NOON, drawn, ms, place, readings_come
 from tests.serving.test_incidents import of
 from tests.serving.test_past_incidents import night
 from tests.support.waiting import until
@@ -82,8 +82,9 @@ def test_an_incident_comes_into_sight_from_the_chart_and_from_its_row(page, past
     expect(page.locator("#instant-text")).to_have_text("01 Jul 2026, 12:36:00 to 01 Jul 2026, 12:45:00.")
 
 
-def test_an_open_incident_comes_into_sight_in_a_range_that_goes_on(page, past):
+def test_an_open_incident_comes_into_sight_in_a_range_that_goes_on(page, past, monkeypatch):
     now = dt.datetime.now(dt.UTC)
+    readings_come(past.state, monkeypatch)
     past.incident("b", now - 50 * MINUTE, None)
     page.goto(f"{past.url}&service=a&minutes=1440&{HOUR}")
     page.locator("#incidents li").click()
