@@ -2,7 +2,6 @@
 
 import sys
 
-import click
 import typer
 
 from stack.commands import backtest_options as options
@@ -34,7 +33,14 @@ def said(
         holidays = typer.prompt(asked, default="", show_default=False) or None
         options.known_country(holidays)
     if minimum is None:
-        minimum = typer.prompt("Smallest reading that can be an anomaly", default=LEAST, type=click.IntRange(min=0))
+        minimum = typer.prompt("Smallest reading that can be an anomaly", default=str(LEAST), value_proc=_whole)
     if description is None:
         description = typer.prompt("What the readings are", default=f"Readings of {name}, every {span(interval)}")
     return Said(name, interval, timezone, holidays, minimum, description)
+
+
+def _whole(answer: str) -> int:
+    """Typer asks again after a BadParameter."""
+    if not answer.isdecimal():
+        raise typer.BadParameter(f"{answer!r} is not a whole number of at least 0")
+    return int(answer)

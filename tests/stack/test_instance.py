@@ -12,7 +12,7 @@ import pytest
 from stack.errors import StackError
 from stack.install import class_archive
 from stack.instance import DEFAULT_BASE, MARK, PORTS, UNASSIGNED, Instance
-from stack.parts import airflow, connect, live, watcher
+from stack.parts import airflow, connect, live, samples, watcher
 
 
 def test_ports_follow_from_the_base(tmp_path):
@@ -39,6 +39,8 @@ def test_each_part_gets_only_the_secrets_of_alerts_that_it_needs_and_none_is_pri
     monkeypatch.setenv("SUNDIAL_ALERT_SHOP_KEY", "s3cret")
     monkeypatch.setattr(live, "newest", lambda *_: dt.datetime.now(dt.UTC))
     instance = Instance(tmp_path).make(base=0)
+    for sample in samples.SAMPLES:
+        sample.kept(instance).write_text('{"weeks": 9, "end": 0, "loaded_at": 0}')
     parts = [each.part() for each in watcher.watched(instance).values()]
     parts += [watcher.part(instance), connect._part(instance, [], 1)]
     found = {part.name: {name for name in part.environment if name.startswith("SUNDIAL_ALERT_")} for part in parts}

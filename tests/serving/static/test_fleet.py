@@ -49,7 +49,7 @@ def well(page: Page, state: State) -> None:
 
     def healthy(route):
         state.live.status.as_of = dt.datetime.now(dt.UTC)
-        answer = route.fetch()
+        answer = route.fetch(max_retries=2)
         body = answer.json() | {"remedies": [], "registry_error": None}
         body["kafka"] |= {"state": "connected", "as_of": body["at"]}
         route.fulfill(response=answer, body=json.dumps(body))

@@ -81,7 +81,7 @@ def test_what_takes_a_service_out_of_the_chart_keeps_the_focus(page, past):
 
 
 def changed(route: Route) -> None:
-    answer = route.fetch()
+    answer = route.fetch(max_retries=2)
     body = answer.json()
     body["buckets"]["mean"][5] = 4444
     route.fulfill(response=answer, json=body)

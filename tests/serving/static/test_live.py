@@ -140,7 +140,7 @@ def test_a_line_that_says_it_is_well_stays_open(page, site, feed, monkeypatch):
 )
 def test_serving_that_does_not_follow_kafka_is_not_live(page, site, feed, kafka, text):
     def amiss(route) -> None:
-        answer = route.fetch()
+        answer = route.fetch(max_retries=2)
         body = answer.json()
         body["kafka"] |= kafka
         route.fulfill(response=answer, body=json.dumps(body | {"remedies": ["Start the brokers."]}))

@@ -95,7 +95,7 @@ def test_a_reading_that_comes_while_the_series_is_loaded_stays(page, live, path)
     held = []
 
     def hold(route: Route) -> None:
-        answer = route.fetch()
+        answer = route.fetch(max_retries=2)
         body = answer.json()
         body["buckets"]["mean"][5] = 4444
         held.append(lambda: route.fulfill(response=answer, json=body))

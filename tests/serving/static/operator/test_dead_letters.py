@@ -39,7 +39,7 @@ def connected(page: Page, letters: list[dict]) -> None:
     """As if Kafka answered, with these dead letters."""
 
     def healthy(route):
-        answer = route.fetch()
+        answer = route.fetch(max_retries=2)
         body = answer.json()
         body["kafka"]["state"] = "connected"
         route.fulfill(response=answer, json=body)
