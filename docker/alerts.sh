@@ -1,7 +1,7 @@
 #!/bin/sh
-# Sends the messages of alerts. The secrets that routes name are in a file.
+# Sends the messages about incidents; takes the options of serving.alerts. The secrets that routes name are in a file.
 set -eu
 set -a
 . /etc/sundial-alerts/alerts.env
 set +a
-exec python -m serving.alerts --host 0.0.0.0 --port 8001
+exec python -m serving.alerts "$@"
