@@ -16,7 +16,7 @@ def new_id() -> str:
 
 
 def line(id_: str, user: str | None, role: str | None, act: str, about: Mapping[str, Any]) -> str:
-    """user, role: None where nobody has logged in."""
+    """A line of the audit log. user, role: None without a login."""
     at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return json.dumps({"at": at, "id": id_, "user": user, "role": role, "act": act, **about})
 

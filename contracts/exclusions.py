@@ -100,7 +100,7 @@ def notes(valid: Sequence[Statement], incident: str) -> list[Statement]:
 
 
 def attended(valid: Sequence[Statement], incident: str, service: str, start: dt.datetime, group: str | None) -> bool:
-    """Whether somebody looks after the incident or has judged it, so that people need no reminder. As `verdict`."""
+    """Whether a person acknowledged or judged the incident, so nobody needs a reminder. Arguments as of `verdict`."""
     return acknowledgement(valid, incident) is not None or verdict(valid, incident, service, start, group) is not None
 
 

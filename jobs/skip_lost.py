@@ -5,7 +5,7 @@ job moves them to what is there: checkpoints are changed in place, and an archiv
 is lost, nothing changes. The stream must not run meanwhile.
 
 What a query keeps as its state stays as it is. But a query of tables alone begins again: of each key it keeps the row with the
-highest offset, and in a topic that was made anew offsets begin again. The topics of tables have all that it needs.
+highest offset, and a topic that was created again begins at offset 0. The topics of tables have all that it needs.
 """
 
 import argparse

@@ -11,7 +11,7 @@ from jobs.backends.settings import Platform
 from jobs.formats import feed_records
 
 PLACE = ["KafkaPartition", "KafkaOffset"]
-LETTER = [*PLACE, "Hash"]  # of the record: offsets begin again in a topic that was made anew. Letters have all three columns
+LETTER = [*PLACE, "Hash"]  # of the record: a topic that was created again has the same offsets. Letters have all three columns
 
 
 def readings(session: SparkSession, platform: Platform, feed: Feed, judged: DataFrame) -> DataFrame:

@@ -99,7 +99,7 @@ def _with(own: Column, others: Column | None) -> Column:
 
 def originals(letters: DataFrame, topic: str, reason: str) -> DataFrame:
     """The records as they came to the topic (key, value, partition, offset), each once: several may have dead-lettered it. Two
-    records may have one place, as offsets begin again in a topic that was made anew.
+    records may have one place, as a topic that was deleted and created again has the same offsets.
 
     Cut is null for a letter that keeps the whole record. For one that does not, it has the hashes (key, value) of the record, and
     key and value are their first bytes: see `completed`.

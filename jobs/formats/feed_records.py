@@ -63,8 +63,8 @@ def _bounds(feed: Feed) -> tuple[Column, Column, Duration, Duration]:
 
 def route(scored: DataFrame, feed: Feed, schema_ids: dict[str, int]) -> DataFrame:
     """Kafka records (topic, key, value, headers) of scored readings: each to the scored topic, anomalies to theirs as well, and
-    records with an Error to the dead-letter topic. One row in, one or two out, so a reading is decoded once for all topics. Of
-    two, the anomaly is the first: it is what somebody waits for.
+    records with an Error to the dead-letter topic. One row in, one or two out, so a reading is decoded once for all topics. The
+    anomaly comes first, because people wait for it.
 
     schema_ids: registry id of the records `scored` and `anomaly`.
     """

@@ -5,14 +5,10 @@ import time
 
 import pytest
 
-from contracts.declared_topics import declared_topics
 from contracts.feeds import load_feed
 from sources.replay import play
 from sources.simulator import Simulation
-from stack.deploy import schemas
-from stack.deploy import topics as declared
-from stack.instance import Instance
-from stack.parts import kafka, lifecycle, live, process, registry, watcher
+from stack.parts import live, process, watcher
 from stack.parts.restarts import Limits
 from tests.support import topics
 from tests.support.waiting import until
@@ -21,21 +17,12 @@ FEED = load_feed("service-use")
 
 
 @pytest.fixture
-def instance(tmp_path):
+def instance(instance):
     """Kafka and the registry with one minute of readings that has just passed."""
-    made = Instance(tmp_path / "home").make(base=0)
-    try:
-        kafka.start(made)
-        registry.start(made)
-        own = [topic for topic in declared_topics() if topic.name == FEED.topic]
-        declared.deploy(made.kafka, own)
-        schemas.register(made.registry, own)
-        now = int(time.time() * 1000) // 60_000 * 60_000
-        readings = Simulation(FEED, ["checkout"], seed=1).readings(now - 60_000, now)
-        assert not play(readings, FEED, kafka=made.kafka, registry=made.registry).failed
-        yield made
-    finally:
-        lifecycle.down(made, print)
+    now = int(time.time() * 1000) // 60_000 * 60_000
+    readings = Simulation(FEED, ["checkout"], seed=1).readings(now - 60_000, now)
+    assert not play(readings, FEED, kafka=instance.kafka, registry=instance.registry).failed
+    return instance
 
 
 @pytest.mark.parts

@@ -6,12 +6,9 @@ import time
 
 import pytest
 
-from contracts.declared_topics import declared_topics
 from contracts.feeds import load_feed
-from stack.deploy import schemas
-from stack.deploy import topics as declared
 from stack.instance import ROOT, Instance
-from stack.parts import kafka, lifecycle, process, registry, samples, watcher
+from stack.parts import process, samples, watcher
 from stack.parts.restarts import Limits
 from tests.end_to_end import oracle
 from tests.support import topics
@@ -21,21 +18,6 @@ SAMPLE = samples.SAMPLES[0]
 FEED = load_feed(SAMPLE.feed)
 HOUR = 3_600_000
 WEEK = 7 * 24 * HOUR
-
-
-@pytest.fixture
-def instance(tmp_path):
-    """Kafka and the registry, and no readings yet."""
-    made = Instance(tmp_path / "home").make(base=0)
-    try:
-        kafka.start(made)
-        registry.start(made)
-        own = [topic for topic in declared_topics() if topic.name == FEED.topic]
-        declared.deploy(made.kafka, own)
-        schemas.register(made.registry, own)
-        yield made
-    finally:
-        lifecycle.down(made, print)
 
 
 def readings(instance: Instance) -> list[tuple[int, int]]:
