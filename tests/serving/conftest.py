@@ -136,10 +136,10 @@ def page(browser):
 
 
 @contextlib.contextmanager
-def served(settings: Settings) -> Iterator[tuple[str, State]]:
-    """The app behind a real port: its URL and its state."""
+def served(settings: Settings, port: int = 0) -> Iterator[tuple[str, State]]:
+    """The app behind a real port, if none is given a free one: its URL and its state."""
     app = create_app(settings)
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", timeout_graceful_shutdown=3))
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", timeout_graceful_shutdown=3))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from serving import events
 from tests.serving import derived, world
-from tests.serving.conftest import CHROMIUM, declare, served
+from tests.serving.conftest import CHROMIUM, declare
 from tests.serving.static.conftest import drawn
 from tests.support.waiting import until
 
@@ -156,16 +156,6 @@ def test_serving_that_does_not_follow_kafka_is_not_live(page, site, feed, kafka,
     page.unroute("**/health")
     expect(page.locator("#connection")).to_have_text("Live", timeout=15_000)
     expect(page.locator(".as-of.readings").nth(0)).to_be_hidden()
-
-
-@pytest.mark.full
-def test_serving_that_goes_away_and_comes_back(page, offline, feed):
-    with served(offline) as (url, _):
-        page.goto(f"{url}/?feed={feed.name}")
-        expect(page.locator("#connection")).to_have_text("Kafka does not answer", timeout=20_000)
-    expect(page.locator("#connection")).to_have_text("Serving does not answer", timeout=15_000)
-    expect(page.locator("#problem")).to_contain_text("Serving does not answer.")
-    expect(page.locator(".as-of.state")).to_contain_text("As of ", timeout=30_000)
 
 
 @pytest.mark.full
