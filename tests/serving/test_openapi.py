@@ -18,12 +18,14 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from contracts.feeds import Feed, Rule
+from contracts.users import Users
 from serving.app import ROUTES, create_app
 from serving.dead_letters import DeadLetter
 from serving.memory import Anomaly, Reading
 from serving.rows import FORMATS
 from serving.settings import Settings
 from tests.serving import world
+from tests.serving.acts.conftest import answering
 from tests.serving.conftest import declare
 from tests.support import hostile
 
@@ -41,8 +43,15 @@ NAMES = ["a", *hostile.TEXTS.values()]
 
 
 @pytest.fixture(scope="module")
-def described(tmp_path_factory):
-    """Serving over a lake with a baseline, history and gate results, and with readings in memory; nothing follows Kafka."""
+def airflow():
+    with answering() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory, airflow):
+    """Serving over a lake with a baseline, history and gate results, with readings in memory, and with an operator; nothing
+    follows Kafka."""
     folder = tmp_path_factory.mktemp("described")
     lake, now = folder / "lake", dt.datetime.now(dt.UTC)
     world.promote(lake, FEED, dict.fromkeys(NAMES, 10.0), days=[1])
@@ -51,8 +60,19 @@ def described(tmp_path_factory):
     found = [world.expectation(), world.expectation(success=False)]
     world.gate_result(lake, FEED, "run-1", True, found, now, world.build(lake, FEED, scales={"a": 20.0}), compared_with=0)
     world.data_docs(lake, FEED, "run-1")
+    users, token = Users({}).added("olga", "operator", now, None)
+    (folder / "users.json").write_text(users.text())
     settings = Settings(
-        "127.0.0.1:1", "http://127.0.0.1:1", str(lake), str(folder / "streams"), feeds=declare(folder / "feeds", FEED)
+        "127.0.0.1:1",
+        "http://127.0.0.1:1",
+        str(lake),
+        str(folder / "streams"),
+        feeds=declare(folder / "feeds", FEED),
+        users=folder / "users.json",
+        audit=folder / "audit.jsonl",
+        airflow="http://airflow:8080",
+        airflow_user="serving",
+        airflow_password="secret",
     )
     app = create_app(settings)
     for name in NAMES:
@@ -73,7 +93,11 @@ def described(tmp_path_factory):
                 path_parameters[name] = known[name][drawn % len(known[name])]
         return path_parameters
 
-    return schema, TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
+    return (
+        schema,
+        TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False),
+        {"Authorization": f"Bearer {token}"},
+    )
 
 
 OPERATIONS = [
@@ -88,7 +112,7 @@ ACCEPTED = [*FORMATS, "*/*", "text/html"]
 
 
 def test_every_path_is_described(described):
-    schema, _ = described
+    schema, _, _ = described
     found = {(operation.ok().path, operation.ok().method.upper()) for operation in schema.get_all_operations()}
     assert found == {(plain(path), method) for path, method in OPERATIONS}
 
@@ -101,13 +125,14 @@ def plain(path: str) -> str:
 @pytest.mark.parametrize(("path", "method"), [each for each in OPERATIONS if each[0] != ENDLESS])
 @given(data=st.data())
 def test_every_answer_is_as_described(described, path, method, data):
-    schema, client = described
+    schema, client, login = described
     operation = schema[plain(path)][method]
     varies = list(operation.iter_parameters()) or operation.body
     modes = list(GenerationMode) if varies else [GenerationMode.POSITIVE]
     case = data.draw(operation.as_strategy(generation_mode=data.draw(st.sampled_from(modes))))
     request = case.as_transport_kwargs(base_url="http://127.0.0.1") | {"cookies": None, "follow_redirects": False}
-    request["headers"] = {**request["headers"], "Accept": data.draw(st.sampled_from(ACCEPTED))}
+    caller = data.draw(st.sampled_from([login, {}]), label="caller")
+    request["headers"] = {**request["headers"], **caller, "Accept": data.draw(st.sampled_from(ACCEPTED))}
     try:
         answer = client.request(**request)
     except httpx2.InvalidURL:  # longer than the client sends

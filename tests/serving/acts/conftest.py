@@ -1,8 +1,10 @@
 """Serving with an operator, and an Airflow that notes what it is asked for."""
 
+import contextlib
 import dataclasses
 import datetime as dt
 import json
+from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -41,11 +43,19 @@ class Airflow:
         return httpx.Response(self.status, json=found)
 
 
-@pytest.fixture
-def airflow(monkeypatch):
+@contextlib.contextmanager
+def answering() -> Iterator[Airflow]:
+    """An Airflow that answers whatever serving asks, at any address."""
     made, client = Airflow(), httpx.Client
-    monkeypatch.setattr(httpx, "Client", lambda **of: client(transport=httpx.MockTransport(made.answer), **of))
-    return made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpx, "Client", lambda **of: client(transport=httpx.MockTransport(made.answer), **of))
+        yield made
+
+
+@pytest.fixture
+def airflow() -> Iterator[Airflow]:
+    with answering() as made:
+        yield made
 
 
 @pytest.fixture
