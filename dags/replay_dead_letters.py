@@ -14,8 +14,8 @@ the same.
 2. *Trigger* it with **Send**: every dead letter that can be read now is sent. None is sent twice, and those that still
    cannot be read stay.
 
-The record that is sent last wins. If a reading was corrected after it was dead-lettered, the replay would override the
-correction. Restrict the replay by *Since* and *Reason*, or correct the reading again afterwards.
+A dead letter stays if a newer record of the same reading, or of the same key of a table, has come since. So a replay does
+not override a correction.
 
 ## When it fails
 

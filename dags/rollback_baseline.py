@@ -1,8 +1,8 @@
 """
 # Roll back the baseline
 
-Puts an older version of `baseline/<feed>` in force again, in one commit that names it. Running streams load it within
-seconds. Nothing is lost: the versions in between stay, and you can roll back a rollback.
+Puts an older version of `baseline/<feed>` in force again, in one commit that names it. Running streams load it at
+their next handover, within about a minute. Nothing is lost: the versions in between stay, and you can roll back a rollback.
 
 ## Run it by hand
 

@@ -78,7 +78,7 @@ class Health(BaseModel):
     kafka: KafkaHealth
     registry_error: str | None
     declaration_mistakes: Annotated[
-        list[str], Field(description="Of schemas/feeds/, each with its file and field; the feeds stay those of before.")
+        list[str], Field(description="Of feeds and queries, each with its file and field; those declared before stay in use.")
     ]
     crowded: Annotated[list[CrowdedFeed], Field(description="Feeds that had more services than serving keeps.")]
     listeners: Annotated[int, Field(description="Pages that listen to /api/events.")]

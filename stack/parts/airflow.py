@@ -22,7 +22,7 @@ from stack.parts import process
 
 USER = "admin"
 NAMESPACE = "sundial"  # of jobs, in events of OpenLineage
-SPARK_CORES = 4  # a stream in real-time mode keeps a task for each partition resident, and needs one core more
+SPARK_CORES = 4  # two queries of a stream take turns, and each keeps a task for each partition
 COMPONENTS = {
     "airflow-api-server": ["api-server"],
     "airflow-scheduler": ["scheduler", "--skip-serve-logs"],
