@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
@@ -23,6 +24,8 @@ from jobs.streams.lag_and_rates import BatchesBacklog
 from jobs.streams.transactions import Transactions
 
 BATCH_WAIT = 10.0  # seconds that a batch which is being worked on has to end before it is interrupted
+NO_WORKER = "Python worker failed to connect back"  # Spark, when the process did not begin within its fixed ten seconds
+STARTS = 5  # of a query in a row, as long as only the machine is too busy for that process
 
 
 class RunningQuery:
@@ -42,6 +45,7 @@ class RunningQuery:
         self._declared, self._checkpoint, self._planning = query, checkpoint, planning
         self._writers = {name: known.of(name) for each in query.inputs.values() for name in query_records.subjects(each)}
         self._started_at, self._seen, self._late = now(), -1, 0
+        self._starts = 0  # without a batch since
         self._query: StreamingQuery | None = None
         self._transactions: Transactions | None = None  # of a query that is delivered exactly once
         self._known_before: KnownRows | None = None  # of a query that begins with what nights knew
@@ -57,7 +61,7 @@ class RunningQuery:
 
     def start(self) -> None:
         """Plan with the writers' schemas as they are known now, and go on from the checkpoint."""
-        self._started_at, self._seen = now(), -1
+        self._started_at, self._seen, self._starts = now(), -1, self._starts + 1
         print(f"query {self.name} started at {self._started_at}", flush=True)
         self._checkpoint.clear_unplanned()
         self._query = (
@@ -75,15 +79,9 @@ class RunningQuery:
         """
         self._count_late()
         if not self._query.isActive:
-            error = self._query.exception()
-            unknown = wire.unknown_schema(error)
-            if not unknown:
-                failure = self._transactions and self._transactions.failure
-                raise failure or JobError(f"query {self.name} failed: {message_of(error)}")
+            writers = self._writers_after(self._query.exception())
             self._planning()
-            subject, schema_id = unknown
-            reached = (self._checkpoint.reached() or {}).get(avro.part_of(subject)[0], {})
-            self._plan_again_with(self._writers | {subject: self._known.learned(self._writers[subject], schema_id, reached)})
+            self._plan_again_with(writers)
         elif well:
             self._topics.look()
             renewed = {name: self._known.renewed(writers) for name, writers in self._writers.items()}
@@ -160,6 +158,16 @@ class RunningQuery:
         topics = ",".join(each.topic for each in self._declared.inputs.values())
         return kafka.read_stream(session, self._platform, topics, "earliest", self._declared.most_per_batch)
 
+    def _writers_after(self, error: StreamingQueryException | None) -> dict[str, Writers]:
+        """The writers' schemas to go on with after a failure. Raises JobError if planning again does not help."""
+        if NO_WORKER in message_of(error) and self._starts < STARTS:
+            return self._writers
+        if unknown := wire.unknown_schema(error):
+            subject, schema_id = unknown
+            reached = (self._checkpoint.reached() or {}).get(avro.part_of(subject)[0], {})
+            return self._writers | {subject: self._known.learned(self._writers[subject], schema_id, reached)}
+        raise (self._transactions and self._transactions.failure) or JobError(f"query {self.name} failed: {message_of(error)}")
+
     def _plan_again_with(self, writers: dict[str, Writers]) -> None:
         print(f"query {self.name}: planning again", flush=True)
         self.stop(time.monotonic() + BATCH_WAIT)
@@ -170,6 +178,7 @@ class RunningQuery:
         last = self._query.lastProgress
         if last is None or last.batchId <= self._seen:
             return
+        self._starts = 0
         for progress in self._query.recentProgress:  # up to a hundred texts of JSON
             if progress.batchId > self._seen:
                 self._seen = progress.batchId

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -20,9 +21,12 @@ until = partial(waiting.until, seconds=180.0)  # on a busy machine a driver need
 
 
 class Driver:
-    """jobs/run_queries.py in a process of its own, its JVM in the same group. `dies`: see killed_committing.py."""
+    """jobs/run_queries.py in a process of its own, its JVM in the same group. `dies`: see killed_committing.py. path: of Python,
+    before the repository."""
 
-    def __init__(self, broker, streams: Path, application: str, queries: Path = QUERIES, dies: str | None = None):
+    def __init__(
+        self, broker, streams: Path, application: str, queries: Path = QUERIES, dies: str | None = None, path: Iterable[str] = ()
+    ):
         self._folder = StreamFolder.of(streams, application, "queries")
         variables = {
             "SUNDIAL_KAFKA": broker.kafka,
@@ -30,6 +34,7 @@ class Driver:
             "SUNDIAL_LAKE": str(streams / "lake"),
             "SUNDIAL_STREAMS": str(streams),
             "SUNDIAL_JARS": str(JARS / "spark"),
+            "PYTHONPATH": os.pathsep.join([*path, str(ROOT)]),
         }
         job = ["tests.jobs.killed_committing", dies] if dies else ["jobs.run_queries"]
         self._log = (streams / "drivers.log").open("ab")

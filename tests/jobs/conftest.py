@@ -130,8 +130,8 @@ def start(broker, tmp_path):
     """start(application, …): another driver on the same checkpoints; what still runs is killed in the end."""
     started = []
 
-    def start(application: str, queries: Path = QUERIES, dies: str | None = None) -> Driver:
-        started.append(Driver(broker, tmp_path, application, queries, dies))
+    def start(application: str, queries: Path = QUERIES, **more) -> Driver:
+        started.append(Driver(broker, tmp_path, application, queries, **more))
         return started[-1]
 
     yield start

@@ -58,7 +58,7 @@ class Ledger:
         self.sent += CHUNK
 
     def driver(self, start, dies: str | None = None) -> Driver:
-        return start(self.name, self.queries, dies)
+        return start(self.name, self.queries, dies=dies)
 
     def last_logged(self, name: str) -> Path:
         """Of the batches that Spark knows to be done."""
