@@ -38,14 +38,26 @@ setting GRAFANA_PASSWORD "$(random)"
 setting SUNDIAL_SESSION_SECRET "$(random)"
 
 cd .secrets
-if [ ! -e ca.key ]; then
+unsigned=
+for broker in kafka-1 kafka-2 kafka-3; do
+  if [ ! -e "$broker/broker.pem" ]; then unsigned="$unsigned $broker"; fi
+done
+if [ "$unsigned" = " kafka-1 kafka-2 kafka-3" ] && [ ! -e ca.key ] && [ ! -e ca.crt ]; then
   printf '%s\n' '[req]' distinguished_name=name x509_extensions=authority prompt=no '[name]' 'CN=Sundial CA' \
     '[authority]' basicConstraints=critical,CA:TRUE keyUsage=critical,keyCertSign,cRLSign subjectKeyIdentifier=hash >ca.conf
   quietly openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -config ca.conf -days 3650 -keyout ca.key -out ca.crt
   rm ca.conf
 fi
-for broker in kafka-1 kafka-2 kafka-3; do
-  if [ -e "$broker/broker.pem" ]; then continue; fi
+for file in ca.key ca.crt; do
+  # Clients refuse certificates of another authority, so a lost one is not replaced while anything of it is left.
+  if [ "$unsigned" ] && [ ! -e "$file" ]; then
+    echo "no $file in $(pwd), so nothing can sign certificates for:$unsigned" >&2
+    echo "copy it back from where you keep it, then run this again; if it is lost, delete ca.key, ca.crt and kafka-* in that folder," \
+      "run this again, and restart the brokers and all their clients" >&2
+    exit 1
+  fi
+done
+for broker in $unsigned; do
   mkdir -p "$broker"
   quietly openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
     -keyout "$broker/key" -out "$broker/request" -subj "/CN=$broker"

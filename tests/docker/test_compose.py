@@ -1,15 +1,12 @@
 """The compose file without a Docker: it follows the rules that this project sets itself."""
 
-import datetime as dt
 import json
 import re
-import stat
 import subprocess
 import sys
 
 import pytest
 
-from contracts.users import Users
 from tests.docker.compose import COMPOSE, OURS, ROOT, SECRET, SERVICES, TEXT, VARIABLE, filled, health_of, secrets
 
 OTHERS = {name: service for name, service in SERVICES.items() if "build" not in service}
@@ -113,23 +110,6 @@ def test_every_required_variable_is_made_by_the_script_and_every_other_is_docume
     documented = (ROOT / "docs/deployment.md").read_text()
     for name in (name for name, kind in used.items() if kind == "-"):
         assert f"`{name}`" in documented, name
-
-
-def test_secrets_are_made_once_and_are_their_owners_alone(tmp_path):
-    first = secrets(tmp_path)
-    keys = {file: file.read_bytes() for file in (tmp_path / ".secrets").rglob("*") if file.is_file()}
-    assert secrets(tmp_path) == first
-    assert {file: file.read_bytes() for file in keys} == keys
-    open_ = [tmp_path / ".secrets" / name for name in ("ca.crt", "prometheus/token")]  # containers of other users read them
-    for file in (tmp_path / ".env", *keys):
-        assert stat.S_IMODE(file.stat().st_mode) == (0o644 if file in open_ else 0o600), file
-    assert stat.S_IMODE((tmp_path / ".secrets").stat().st_mode) == 0o700
-    token = (tmp_path / ".secrets/prometheus/token").read_text()
-    assert Users.read(tmp_path / ".secrets/users/users.json").of_token(token, dt.datetime.now(dt.UTC)).role == "viewer"
-    values = [value for name, value in first.items() if SECRET.search(name)]
-    assert len(set(values)) == len(values)
-    assert min(map(len, values)) >= 40
-    assert first["SUNDIAL_UID"] != "0"
 
 
 def test_secrets_stay_out_of_the_repository_and_of_the_images():
