@@ -40,11 +40,19 @@ def session(name: str, platform: Platform, **conf: str) -> SparkSession:
 
 def cores(created: SparkSession) -> int | None:
     """How many cores the application has at most, as it was submitted; None where a cluster's manager decides."""
-    master = created.sparkContext.master
-    if found := re.fullmatch(r"local\[(\d+)\]", master):
+    master, conf = created.sparkContext.master, created.conf
+    if found := re.fullmatch(r"local\[(\d+)(, *\d+)?\]", master):
         return int(found[1])
-    most = created.conf.get("spark.cores.max", None)
-    return int(most) if most else None
+    if master.startswith("spark:"):
+        most = conf.get("spark.cores.max", None)
+        return int(most) if most else None
+    if not master.startswith(("yarn", "k8s:")):
+        return None
+    if (conf.get("spark.dynamicAllocation.enabled", None) or "false").lower() == "true":
+        executors = conf.get("spark.dynamicAllocation.maxExecutors", None)
+    else:
+        executors = conf.get("spark.executor.instances", None) or "2"
+    return int(executors) * int(conf.get("spark.executor.cores", None) or "1") if executors else None
 
 
 def with_state(created: SparkSession) -> SparkSession:

@@ -76,7 +76,8 @@ class TopicsRead:
     def _judge_cores(self, name: str, partitions: int, cores: int) -> None:
         """Of fewer than two for each partition. Raises JobError where one has none."""
         has = f"topic {name} has {partitions} partitions, and this stream has {cores} cores"
-        enough = f"declare partitions: {partitions} in schemas/feeds/{name}.yaml, then start the stream again"
+        declared = f"declare partitions: {partitions} in schemas/feeds/{name}.yaml"
+        enough = f"{declared} (on YARN and Kubernetes, increase spark.executor.instances), then start the stream again"
         if partitions > cores:
             raise JobError(f"{has}, but each partition needs one: {enough}")
         few = f"{has}, so readings wait at each handover, which needs two for each partition: {enough}"

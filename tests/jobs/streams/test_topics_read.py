@@ -42,7 +42,8 @@ def test_two_cores_for_each_partition_are_enough(look, capsys, cores, partitions
 def test_with_fewer_it_says_once_in_the_log_that_readings_wait_at_each_handover(look, capsys, cores, partitions):
     has = f"topic calls has {partitions} partitions, and this stream has {cores} cores"
     few = f"{has}, so readings wait at each handover, which needs two for each partition"
-    remedy = f"declare partitions: {partitions} in schemas/feeds/calls.yaml, then start the stream again"
+    declared = f"declare partitions: {partitions} in schemas/feeds/calls.yaml"
+    remedy = f"{declared} (on YARN and Kubernetes, increase spark.executor.instances), then start the stream again"
     assert look(cores, partitions, partitions, partitions) == f"{few}: {remedy}"
     assert capsys.readouterr().out == f"{few}: {remedy}\n"
 
