@@ -170,7 +170,7 @@ function wake() {
   reload();
 }
 
-follow(choose, () => chooseDates(boundsOf(now.filter), zoneOf(now.filter, now.feeds), (span) => choose({ span })));
+follow(choose, () => chooseDates(boundsOf(now.filter), zoneOf(now.filter, now.feeds), 0, (span) => choose({ span })));
 byId("more").addEventListener("click", () => {
   now.rows = Math.min(now.rows + PAGE, MOST);
   reload();

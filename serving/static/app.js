@@ -215,7 +215,7 @@ function reload() {
 /** @type {(choice: Choice) => void} */
 const take = (choice) => void run("choice", () => choose(choice));
 
-follow(take, () => now.series && chooseDates(windowOf(now.series), chosen.feed.timezone, (span) => take({ span })));
+follow(take, () => now.series && chooseDates(windowOf(now.series), chosen.feed.timezone, chosen.feed.interval_seconds, (span) => take({ span })));
 byId("chart").addEventListener("keydown", ({ key }) => {
   const wanted = now.series && byKey(key, windowOf(now.series), now.series.interval_seconds);
   if (wanted) take({ span: wanted === "now" ? null : wanted });

@@ -25,12 +25,13 @@ export const path = (rest = "") => `/api/feeds/${encodeURIComponent(chosen.feed.
 export function asked() {
   const parameters = new URLSearchParams(location.search);
   const busiest = [...chosen.feeds].sort((a, b) => (b.newest_at ?? "").localeCompare(a.newest_at ?? "") || b.services - a.services)[0];
+  const feed = parameters.get("feed") ? chosen.feeds.find((each) => each.name === parameters.get("feed")) : busiest;
   return {
-    feed: parameters.get("feed") ? chosen.feeds.find((each) => each.name === parameters.get("feed")) : busiest,
+    feed,
     service: parameters.get("service") || null,
     beside: parameters.getAll("beside"),
     minutes: Number(parameters.get("minutes")),
-    span: spanOf(parameters.get("from"), parameters.get("to")),
+    span: spanOf(parameters.get("from"), parameters.get("to"), feed?.interval_seconds),
     comparison: comparisonOf(parameters.get("compare")),
   };
 }

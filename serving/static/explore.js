@@ -206,7 +206,7 @@ function wake() {
 }
 
 followForm(add);
-followWindow(choose, () => chooseDates(boundsOf(now.asked), zone(), (span) => choose({ span })));
+followWindow(choose, () => chooseDates(boundsOf(now.asked), zone(), chart.interval, (span) => choose({ span })));
 byId("choice").addEventListener("submit", (event) => event.preventDefault());
 byId("copy").addEventListener("click", copy);
 byId("csv").addEventListener("click", () => save(new Blob([csvOf(now.asked.lines, now.tables)], { type: "text/csv" }), "sundial.csv"));

@@ -11,8 +11,8 @@ const USUAL = 360; // intervals
 const SHORTEST = 10_000; // milliseconds
 export const LONGEST = 45 * 1440 * MINUTE; // that serving answers
 
-/** @type {(interval: number) => number} Milliseconds; of an interval in seconds. */
-const shortest = (interval) => Math.max(SHORTEST, 1000 * interval);
+/** @type {(interval: number) => number} The length of the shortest window, milliseconds; of an interval in seconds. */
+export const shortest = (interval) => Math.max(SHORTEST, 1000 * interval);
 
 /**
  * The ranges that suit the feed's interval, in minutes.
@@ -28,6 +28,7 @@ export const usual = (feed) => ranges(feed).find((minutes) => minutes * 60 >= US
 
 /** @type {(minutes: number) => string} */
 export function inWords(minutes) {
+  if (minutes % 1) return `${60 * minutes} seconds`;
   for (const [name, length] of /** @type {const} */ ([["week", 10_080], ["day", 1440], ["hour", 60], ["minute", 1]])) {
     if (minutes % length === 0) return `${minutes / length} ${name}${minutes === length ? "" : "s"}`;
   }
@@ -35,14 +36,15 @@ export function inWords(minutes) {
 }
 
 /**
- * A span of the URL; null where it has none, or one that serving would refuse.
+ * A span of the URL; null where it has none, or one that is too short or too long.
  * @param {string | null} from
  * @param {string | null} to
+ * @param {number} [interval] seconds
  * @returns {Span | null}
  */
-export function spanOf(from, to) {
+export function spanOf(from, to, interval = 0) {
   const length = Date.parse(to ?? "") - Date.parse(from ?? "");
-  return from && to && length > 0 && length <= LONGEST ? { from, to } : null;
+  return from && to && length >= shortest(interval) && length <= LONGEST ? { from, to } : null;
 }
 
 /**

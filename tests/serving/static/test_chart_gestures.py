@@ -124,6 +124,13 @@ def test_dates_are_chosen_by_the_clock_of_the_feed(page, past):
     page.locator("#dates-from").fill("2026-03-08T03:30")
     page.locator("#dates-show").click()
     expect(page.locator("#dates-problem")).to_have_text("At most 45 days can be shown.")
+    for chosen, problem in (
+        ("2026-07-01T12:59:51", "The shortest window is 10 seconds."),
+        ("2026-07-01T13:00:00", "“From” must be before “to”."),
+    ):
+        page.locator("#dates-from").fill(chosen)
+        page.locator("#dates-show").click()
+        expect(page.locator("#dates-problem")).to_have_text(problem)
     page.locator("#dates-from").fill("2026-07-01T12:10:30")
     page.locator("#dates-show").click()
     expect(page.locator("#instant-text")).to_have_text("01 Jul 2026, 12:10:30 to 01 Jul 2026, 13:00:00.")
@@ -134,3 +141,11 @@ def test_dates_are_chosen_by_the_clock_of_the_feed(page, past):
     expect(page.locator("#dates")).to_be_visible()
     page.locator("#dates-cancel").click()
     expect(page.locator("#window")).to_have_value("60")
+
+
+def test_an_address_asks_for_no_window_that_is_too_short(page, past):
+    page.goto(f"{past.url}&service=a&minutes=60&from=2026-07-01T16:00:00Z&to=2026-07-01T16:00:09Z")
+    expect(page.locator("#window")).to_have_value("60")
+    page.goto(f"{past.url}&service=a&minutes=60&from=2026-07-01T16:00:00Z&to=2026-07-01T16:00:10Z")
+    expect(page.locator("#window")).to_have_value("dates")
+    expect(page.locator("#instant-text")).to_have_text("01 Jul 2026, 12:00:00 to 01 Jul 2026, 12:00:10.")

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from contracts.feeds import Feed
 from tests.serving import world
-from tests.serving.conftest import CHROMIUM, served
+from tests.serving.conftest import CHROMIUM, declare, served
 from tests.serving.static.conftest import drawn
 from tests.support.waiting import until
 
@@ -86,12 +86,7 @@ def test_keys_move_and_zoom_and_the_way_back_is_the_browsers(page, archived):
         ("+", "31 May 2026, 22:00:00 to 01 Jun 2026, 02:00:00."),
         ("-", "31 May 2026, 20:00:00 to 01 Jun 2026, 04:00:00."),
     ):
-        until(
-            "it is drawn",
-            lambda: page.evaluate(
-                "Date.parse(sundial.chart.series?.end) === Date.parse(new URLSearchParams(location.search).get('to'))"
-            ),
-        )
+        until("it is drawn", lambda: page.evaluate(DRAWN))
         page.locator("#chart").press(key)
         expect(page.locator("#instant-text")).to_have_text(text)
     page.go_back()
@@ -99,3 +94,24 @@ def test_keys_move_and_zoom_and_the_way_back_is_the_browsers(page, archived):
     page.locator("#chart").press("Escape")
     expect(page.locator("#instant")).to_be_hidden()
     assert length(page) == 0
+
+
+def test_no_way_of_choosing_leads_to_a_window_shorter_than_an_interval(page, offline, feed, lake):
+    hourly = feed.model_copy(update={"interval_seconds": 3600, "spread_window_seconds": 10_800})
+    declare(offline.feeds, hourly)
+    world.archive(lake, hourly, {("a", dt.datetime(2026, 6, 1, hour, tzinfo=dt.UTC)): 100 for hour in range(24)})
+    with served(offline) as (url, _):
+        page.goto(f"{url}/?feed={hourly.name}&service=a&minutes=1440&from=2026-06-01T12:00:00Z&to=2026-06-01T12:59:59Z")
+        expect(page.locator("#window")).to_have_value("1440")
+        page.goto(f"{url}/?feed={hourly.name}&service=a&minutes=1440&from=2026-06-01T12:00:00Z&to=2026-06-01T13:00:00Z")
+        expect(page.locator("#instant-text")).to_have_text("01 Jun 2026, 08:00:00 to 01 Jun 2026, 09:00:00.")
+        until("it is drawn", lambda: page.evaluate(DRAWN))
+        page.locator("#chart").press("+")
+        expect(page.locator("#instant-text")).to_have_text("01 Jun 2026, 08:00:00 to 01 Jun 2026, 09:00:00.")
+        page.get_by_role("button", name="Change").click()
+        page.locator("#dates-from").fill("2026-06-01T08:00:01")
+        page.locator("#dates-show").click()
+        expect(page.locator("#dates-problem")).to_have_text("The shortest window is 1 hour.")
+        page.locator("#dates-from").fill("2026-06-01T07:59:59")
+        page.locator("#dates-show").click()
+        expect(page.locator("#instant-text")).to_have_text("01 Jun 2026, 07:59:59 to 01 Jun 2026, 09:00:00.")
