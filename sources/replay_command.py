@@ -136,7 +136,8 @@ def _print_plan(plan: ReplayPlan, report) -> None:
         captured = f"{format_timestamp(survey.first, feed)} to {format_timestamp(survey.last, feed)}"
         typer.echo(f"moved by {plan.weeks:+} weeks; the capture itself is of {captured}")
     if plan.left_out:
-        typer.echo(f"{plan.left_out:,} readings fell into an hour that the clock skips, and were not played", err=True)
+        no_place = "an hour that the clock skips, or the second pass of an hour that occurs only once"
+        typer.echo(f"{plan.left_out:,} readings have no local time on their new date ({no_place}), and were not played", err=True)
     if survey.bad.count:
         print_bad_rows(survey.bad)
     print_report(report, feed)

@@ -41,6 +41,16 @@ def test_bad_rows_are_listed_the_others_played(run, platform, tmp_path, options,
     assert len(platform.messages(1)) == 1
 
 
+@pytest.mark.parametrize(("weeks", "lost"), [(-34, 2), (1, 1)])  # to a date without two o'clock, and to one with each hour once
+def test_readings_without_a_time_on_the_new_date_are_counted_and_not_played(run, platform, tmp_path, weeks, lost):
+    passes = [f"a,{at},1" for at in ("2026-11-01T01:30:00-04:00", "2026-11-01T01:30:00-05:00", "2026-11-01T02:30:00-05:00")]
+    done = run("replay", capture(tmp_path, *passes), "--feed", "service-use", "--shift-weeks", weeks)
+    no_place = "(an hour that the clock skips, or the second pass of an hour that occurs only once)"
+    said = f"{lost} readings have no local time on their new date {no_place}, and were not played"
+    assert said in " ".join(done.stderr.split())
+    assert (done.exit_code, len(platform.messages(3 - lost))) == (0, 3 - lost)
+
+
 def test_window_and_limit(run, platform, tmp_path):
     rows = [f"a,{1790000000 + 10 * number},{number}" for number in range(10)]
     window = ["--from", "2026-09-21T14:13:40Z", "--until", "2026-09-21 10:14:30"]  # of the feed: New York
