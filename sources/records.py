@@ -105,7 +105,7 @@ class RecordFile:
     def _rows(self, bad: BadRows) -> Iterator[tuple[int, dict[str, Any]]]:
         opened = gzip.open if self.path.name.endswith(".gz") else open
         try:
-            with opened(self.path, "rt", encoding="utf-8", newline="") as file:
+            with opened(self.path, "rt", encoding="utf-8-sig", newline="") as file:
                 yield from self._csv(file, bad) if ".csv" in self.path.suffixes else self._json(file, bad)
         except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
             raise CaptureError(f"{self.path}: {error}") from error

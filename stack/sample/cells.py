@@ -41,7 +41,7 @@ def csv_place(path: Path, separator: str = ",") -> Place:
 
 
 def opened(path: Path) -> TextIO:
-    """A CSV file, plain or .gz, as text."""
+    """A file of text, plain or .gz, without the byte order mark that it may begin with."""
     return (
         gzip.open(path, "rt", newline="", encoding="utf-8-sig")
         if path.name.endswith(".gz")

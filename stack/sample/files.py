@@ -1,7 +1,6 @@
 """The first rows of a file, every cell as text: CSV, JSON lines or Parquet."""
 
 import csv
-import gzip
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -114,7 +113,7 @@ def _csv(path: Path, separator: str) -> Iterator[pa.Table]:
 
 
 def _json_lines(path: Path) -> Iterator[pa.Table]:
-    with gzip.open(path, "rt", encoding="utf-8") if path.name.endswith(".gz") else path.open(encoding="utf-8") as file:
+    with opened(path) as file:
         rows = []
         for number, line in enumerate(islice(file, ROWS + 1), 1):
             if not line.strip():

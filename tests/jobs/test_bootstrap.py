@@ -79,7 +79,7 @@ def test_other_separators_and_json_lines_say_the_same(spark, load, lake_platform
     lines = tmp_path / "cars.jsonl.gz"
     objects = ['{"ServiceName": "I-94", "Timestamp": 1714539600, "Value": 5.0, "more": {"a": [1]}}']
     objects += ["", '{"Value": 7, "Timestamp": "1714546800", "ServiceName": "I-94"}']
-    lines.write_bytes(gzip.compress("\n".join(objects).encode()))
+    lines.write_bytes(gzip.compress("\n".join(objects).encode("utf-8-sig")))
     load(lines, "--time-unit", "s")
     assert kept(spark, lake_platform) == [*expected, ("I-94", "2024-05-01 07:00:00", 7, -1, "2024-05-01")]
 

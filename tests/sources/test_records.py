@@ -85,3 +85,16 @@ def test_what_can_not_be_sent_at_all_is_said(tmp_path, name, topic, key, what):
         (tmp_path / existing).touch()
     with pytest.raises(CaptureError, match=what):
         RecordFile(tmp_path / name, TOPICS[topic], key)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("events.csv", "MetricKey,Timestamp,Value\nk,2026-11-22T01:00:00Z,1\n"),
+        ("events.jsonl", '{"MetricKey": "k", "Timestamp": "2026-11-22T01:00:00Z", "Value": 1}\n'),
+    ],
+)
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path, name, text):
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    [record], bad = read(RecordFile(tmp_path / name, TOPICS["metrics"], "MetricKey"))
+    assert (record.key, record.value["Value"], bad) == ("k", 1.0, [])

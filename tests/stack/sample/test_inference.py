@@ -106,6 +106,8 @@ def test_parquet_and_json_lines_say_the_same_as_csv(tmp_path):
     times = [START + dt.timedelta(minutes=10 * row) for row in range(6)]
     rows = [{"at": time.isoformat(), "calls": 4.0, "more": {"a": 1}, "up": True, "note": None} for time in times]
     lines = file(tmp_path, *(json.dumps(row) for row in rows), "", name="calls.jsonl")
+    marked = tmp_path / "marked.jsonl.gz"
+    marked.write_bytes(gzip.compress(lines.read_text().encode("utf-8-sig")))
     kinds = [pa.timestamp("us", tz="Asia/Kolkata"), pa.timestamp("ns", tz="UTC"), pa.timestamp("ms"), pa.int64()]
     of_parquet = []
     for number, kind in enumerate(kinds):
@@ -113,12 +115,12 @@ def test_parquet_and_json_lines_say_the_same_as_csv(tmp_path):
         at = pa.array(cells, kind) if kind == pa.int64() else pa.array(cells, pa.timestamp(kind.unit)).cast(kind)
         parquet.write_table(pa.table({"at": at, "calls": [4.0] * 6, "more": [[1]] * 6}), tmp_path / f"{number}.parquet")
         of_parquet.append(tmp_path / f"{number}.parquet")
-    for path in (lines, *of_parquet):
+    for path in (lines, marked, *of_parquet):
         read = found(path, timezone="UTC")
         assert (read.times.column, read.value, read.interval, read.sample.whole) == ("at", "calls", 600, True)
         assert (read.first, read.median) == (round(START.timestamp() * 1000), 4.0)
-    shown = [found(path, timezone="UTC").times.shown for path in (lines, *of_parquet)]
-    assert shown == [*["ISO 8601 with offset"] * 3, "local times", "epoch seconds"]
+    shown = [found(path, timezone="UTC").times.shown for path in (lines, marked, *of_parquet)]
+    assert shown == [*["ISO 8601 with offset"] * 4, "local times", "epoch seconds"]
     assert [found(path, timezone="UTC").times.unit for path in of_parquet] == [None, None, None, "s"]
 
 
