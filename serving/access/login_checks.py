@@ -1,5 +1,7 @@
 """What every way to log in checks first."""
 
+import math
+
 from fastapi import Request
 
 from serving.access.authentication import same_site
@@ -24,6 +26,8 @@ def not_too_often(request: Request, state: State) -> str:
 
 
 def refused(state: State, address: str, why: str) -> None:
-    """Counts a login that has failed, and notes it in the audit log."""
+    """Counts a login that has failed, and notes it in the audit log; also that its address is blocked, if it is from now on."""
     state.failed_logins.count(address)
     state.audit.note(None, "login refused", {"address": address, "outcome": why})
+    if wait := state.failed_logins.wait(address):  # noted here, not at each attempt that follows: these could fill the disk
+        state.audit.note(None, "logins blocked", {"address": address, "seconds": math.ceil(wait)})
