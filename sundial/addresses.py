@@ -1,6 +1,7 @@
 """The API's paths, and how a window stands in a query."""
 
 import datetime as dt
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -21,3 +22,11 @@ def window_query(minutes: int, start: dt.datetime | None, end: dt.datetime | Non
 
 def span_query(start: dt.datetime | None, end: dt.datetime | None) -> dict[str, Any]:
     return {"from": start and start.isoformat(), "to": end and end.isoformat()}
+
+
+def events_query(feed: str | None, service: str | Iterable[str] | None) -> dict[str, list[str]]:
+    """Without a value, nothing of a parameter. Raises ValueError where no service is among those that are named."""
+    services = [service] if isinstance(service, str) else [] if service is None else list(service)
+    if service is not None and not services:
+        raise ValueError("name a service, or leave the services out to get the readings of all")
+    return {"feed": [] if feed is None else [feed], "service": services}

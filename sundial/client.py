@@ -12,7 +12,7 @@ API's models: fields and units of a row are those of the models in `serving`.
 import datetime as dt
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote, urljoin
 
@@ -24,7 +24,7 @@ from serving.baseline_models import Baseline, BaselineChange, BaselineRow, GateR
 from serving.health_models import Health, StreamInfo
 from serving.models import AnomalyInfo, Bucket, DeadLetterInfo, FeedInfo, IncidentInfo, Point, ServiceInfo
 from serving.query_tables.models import QueryInfo, QueryRow
-from sundial.addresses import feed_path, service_path, span_query, window_query
+from sundial.addresses import events_query, feed_path, service_path, span_query, window_query
 from sundial.errors import ApiError, refused
 from sundial.events import Event, followed
 from sundial.rows import Rows
@@ -211,10 +211,11 @@ class Client:
         """Whether serving works, and what to do about what does not."""
         return Health.model_validate_json(self._get("/health", "application/json").content)
 
-    def events(self, feed: str | None = None, service: str | None = None) -> Generator[Event, None, None]:
-        """Scored readings, anomalies and incidents as they come, without end. After a lost connection it goes on where it was.
-        Where serving no longer has what was missed, an event of the kind `resync` says so."""
-        query = {name: value for name, value in (("feed", feed), ("service", service)) if value is not None}
+    def events(self, feed: str | None = None, service: str | Iterable[str] | None = None) -> Generator[Event, None, None]:
+        """Scored readings, anomalies and incidents as they come, without end. service: one or several of `feed`, at most 20, of
+        which scored readings come; None: of all. After a lost connection it goes on where it was. Where serving no longer has
+        what was missed, an event of the kind `resync` says so."""
+        query = events_query(feed, service)
         return followed(self._http, f"{self._url}/api/events", query, self._timeout)
 
     def _rows(self, model: type[T], path: str, limit: int | None = None, page: int | None = None, **query: Any) -> Rows[T]:

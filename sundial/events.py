@@ -33,7 +33,7 @@ class _Message:
     data: str = ""
 
 
-def followed(http: httpx.Client, url: str, query: dict[str, str], timeout: float) -> Generator[Event, None, None]:
+def followed(http: httpx.Client, url: str, query: dict[str, list[str]], timeout: float) -> Generator[Event, None, None]:
     """Raises ApiError where the first connection fails, or a request is refused (status 4xx); else it connects again."""
     last, connected, pause = None, False, FIRST_PAUSE
     while True:

@@ -64,6 +64,25 @@ def test_a_first_connection_that_fails_is_an_error():
         next(nowhere.events())
 
 
+@pytest.mark.parametrize("service", ["a&b", ["a&b"], ["a&b", "c"], None])
+def test_readings_of_one_service_or_of_several_are_asked_for(service):
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.params)
+        return httpx.Response(200, content=record("p-1", 1))
+
+    heard = Client(http=httpx.Client(transport=httpx.MockTransport(answer))).events("f", service)
+    assert next(heard).record.value == 1
+    assert [each.get_list("feed") for each in asked] == [["f"]]
+    assert [each.get_list("service") for each in asked] == [[service] if isinstance(service, str) else service or []]
+
+
+def test_no_service_at_all_is_not_taken_for_every_service():
+    with pytest.raises(ValueError, match="name a service, or leave the services out"):
+        Client("http://127.0.0.1:1").events("f", [])
+
+
 def test_records_are_cut_at_line_feeds_alone():
     found = [
         (each.id, each.kind, each.data)
