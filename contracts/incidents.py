@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator, mo
 from contracts.declarations import DeclarationError, Declared, mistakes_of
 
 THRESHOLD = 1.8  # score of an alarm; that of jobs/transforms/detector/alarms.py
+USUAL = 2  # scales, below which an error is usual; that of jobs/transforms/detector/incidents.py
 MOST_READINGS = 1000  # that persistence looks at, and without which a service is silent
 
 
@@ -32,7 +33,7 @@ class IncidentRule(Declared):
 
     score: Annotated[float, Field(ge=0)] | None = THRESHOLD  # of the first reading, at least
     percent: Annotated[float, Field(ge=0)] | None = None  # abs(100 * Value / expected - 100) > percent
-    spread: Annotated[float, Field(gt=0)] | None = None  # abs(Value - expected) >= spread * scale; null: 2
+    spread: Annotated[float, Field(gt=0)] | None = None  # abs(Value - expected) >= spread * scale; null: USUAL
     minimum: Annotated[float, Field(ge=0)] | None = None  # Value or expected is at least minimum
     persistence: Persistence = "1 of 1"  # n of m: of the first m readings n must be unusual
     silence: Annotated[int, Field(ge=1, le=MOST_READINGS)] | None = None  # intervals without a reading that are an incident
@@ -46,9 +47,10 @@ class IncidentRule(Declared):
         return value
 
     @model_validator(mode="after")
-    def _not_all_off(self) -> Self:
+    def _not_usual_errors_alone(self) -> Self:
         if self.score is None and self.percent is None and self.spread is None:
-            raise ValueError("score, percent and spread are all off: every reading would be an incident")
+            often = f"every reading with an error of {USUAL} scales would open an incident"
+            raise ValueError(f"score is off, and percent and spread are not set: {often}; if you want that, set spread: {USUAL}")
         return self
 
     @property

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from contracts.incidents import THRESHOLD, IncidentGroup, IncidentRule, Incidents
-from jobs.transforms.detector import alarms
+from contracts.incidents import THRESHOLD, USUAL, IncidentGroup, IncidentRule, Incidents
+from jobs.transforms.detector import alarms, incidents
 
 
 def test_the_default_is_the_detectors_threshold():
@@ -17,6 +17,11 @@ def test_the_default_is_the_detectors_threshold():
         "persistence": "1 of 1",
         "silence": None,
     }
+
+
+def test_without_a_spread_an_error_counts_from_the_detectors_two_scales_on():
+    assert USUAL == incidents.USUAL
+    assert IncidentRule(score=None, spread=USUAL).score is None, "a rule of such errors alone is to be asked for"
 
 
 def test_an_override_changes_what_it_names_and_the_last_rule_is_everyones():
@@ -42,7 +47,8 @@ def test_a_group_is_declared_for_the_feed_and_null_switches_it_off():
 @pytest.mark.parametrize(
     ("declared", "why"),
     [
-        ({"score": None}, "score, percent and spread are all off"),
+        ({"score": None}, "every reading with an error of 2 scales would open an incident; if you want that, set spread: 2"),
+        ({"score": None, "minimum": 20}, "score is off, and percent and spread are not set"),
         ({"persistence": "5 of 3"}, "n of m goes with n <= m"),
         ({"persistence": "0 of 3"}, "String should match pattern"),
         ({"silence": 0}, "greater than or equal to 1"),
@@ -53,7 +59,7 @@ def test_a_group_is_declared_for_the_feed_and_null_switches_it_off():
         ({"overrides": [{"services": "a", "rule": {"group": None}}]}, "overrides of a: group: no field is called so"),
         ({"overrides": [{"services": "(", "rule": {}}]}, "not a regular expression"),
         ({"overrides": [{"services": "a", "rule": {"scores": 3}}]}, "overrides of a: scores: no field is called so"),
-        ({"overrides": [{"services": "a", "rule": {"score": None}}]}, "are all off"),
+        ({"overrides": [{"services": "a", "rule": {"score": None}}]}, "percent and spread are not set"),
     ],
 )
 def test_a_wrong_rule_is_refused_with_its_reason(declared, why):
