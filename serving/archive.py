@@ -3,7 +3,7 @@
 Each function takes an `Archive` first, so that `long_reads` can call it in another process.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,12 +40,23 @@ class Archive(NamedTuple):
         found: dict[str, list[str]] = {}
         for feed in feeds:
             for kind, read in reads.items():
-                try:
-                    read(feed)
-                except Exception as error:  # of many kinds, by the kind of lake
-                    reason = str(error).partition("\n")[0]  # the lines that follow are Delta's own stack
-                    found.setdefault(feed.name, []).append(f"{kind}: {reason or type(error).__name__}")
+                if reason := _refusal(read, feed):
+                    found.setdefault(feed.name, []).append(f"{kind}: {reason}")
         return {feed: "; ".join(reasons) for feed, reasons in found.items()}
+
+    def unreadable_events(self, topics: Iterable[str]) -> dict[str, str]:
+        """By topic, why the table of its archived events can't be read; of the others nothing."""
+        reasons = {topic: _refusal(self.tables.lake.open, f"events/{topic}") for topic in topics}
+        return {topic: reason for topic, reason in reasons.items() if reason}
+
+
+def _refusal(read: Callable[[Any], object], of: Any) -> str | None:
+    """Why that can't be read; None: it can."""
+    try:
+        read(of)
+    except Exception as error:  # of many kinds, by the kind of lake
+        return str(error).partition("\n")[0] or type(error).__name__  # the lines that follow are Delta's own stack
+    return None
 
 
 def series_of(archive: Archive, feed: Feed, service: str, shown: series.Window, width: int, live: Scored) -> dict[str, Any]:

@@ -88,6 +88,10 @@ def _of_declarations(state: State) -> Iterator[str]:
 def _of_tables(state: State) -> Iterator[str]:
     for feed, reason in state.archive.unreadable(state.feeds.values()).items():
         yield f"Tables of feed {feed} can't be read: {reason}. Put their folders in {state.settings.lake} back from a backup."
+    summaries = [query for query in state.queries.look().values() if query.transform == "metric_summaries"]
+    topics = {read.topic for query in summaries for read in query.inputs.values()}  # of which jobs archive the events
+    for topic, reason in state.archive.unreadable_events(sorted(topics)).items():
+        yield f"Table events/{topic} can't be read: {reason}. Put its folder in {state.settings.lake} back from a backup."
 
 
 def _of_histories(state: State) -> Iterator[str]:

@@ -91,7 +91,7 @@ def _of_feeds(state: State) -> Iterator[Metric]:
 
 
 def _of_tables(unreadable: Iterable[str]) -> Metric:
-    meaning = "1 while its history, its baseline, the gate's results, incidents or people's statements can't be read"
+    meaning = "1 while its history, baseline, gate's results, incidents, detector's state or people's statements can't be read"
     return _gauge("sundial_feed_tables_unreadable", meaning, ["feed"], {(feed,): 1.0 for feed in unreadable})
 
 

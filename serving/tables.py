@@ -59,6 +59,7 @@ class Tables:
             "gate_results": lambda feed: self.gate_results(feed, 1),
             "exclusions": self._statements,
             "incidents": lambda feed: self.lake.open(f"incidents/{feed.table}"),
+            "detector": lambda feed: self.lake.open(f"detector/{feed.table}"),  # of jobs; here so that its damage is noticed
         }
 
     def version(self, feed: Feed) -> int | None:

@@ -1,10 +1,12 @@
 """What /health calls degraded, and what it says to do."""
 
 import datetime as dt
+import shutil
 from dataclasses import replace
 
 from fastapi.testclient import TestClient
 
+from contracts.queries import QUERIES
 from serving import health
 from serving.app import create_app
 from serving.memory import Reading
@@ -53,6 +55,24 @@ def test_health_says_which_feed_was_declared_with_another_interval_and_it_has_no
             "values of this feed."
         ],
     )
+
+
+def test_health_says_that_a_table_which_only_jobs_read_is_damaged(client, offline, feed, lake):
+    (queries := offline.feeds.parent / "queries").mkdir()
+    shutil.copy(QUERIES / "metric-summaries.yaml", queries)
+    assert client.get("/health").json()["remedies"] == []
+    for table in (f"detector/{feed.table}", "events/metrics", "events/other"):
+        log = lake / table / "_delta_log"
+        log.mkdir(parents=True)
+        (log / "00000000000000000000.json").write_text("{")
+    client.app.state.sundial.tables.lake.renew()
+    body = client.get("/health").json()
+    of_feed, of_events = body["remedies"]
+    assert (body["status"], body["declaration_mistakes"]) == ("degraded", [])
+    assert of_feed.startswith(f"Tables of feed {feed.name} can't be read: detector: ")
+    assert of_events.startswith("Table events/metrics can't be read: ")
+    assert of_events.endswith(f". Put its folder in {lake} back from a backup.")
+    assert client.get("/api/feeds").json()[0]["unreadable"].startswith("detector: ")
 
 
 def test_health_says_which_services_found_no_room(offline, feed, lake):
