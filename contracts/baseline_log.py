@@ -48,10 +48,13 @@ class Entry:
 
     @property
     def special_days(self) -> dict[dt.date, Kind]:
-        """What the special days around its as-of date were taken for, of which nothing was declared."""
-        found = _field(self.note, "special_days", dict) or {}
-        days = {_date(day): kind for day, kind in found.items() if kind in get_args(Kind)}
-        return {day: kind for day, kind in days.items() if day}
+        return special_days(self.note)
+
+    @property
+    def special_days_why(self) -> dict[dt.date, str]:
+        """By date, what decided so, in words."""
+        why = _field(self.note, "special_days_why", dict) or {}
+        return {date: text for day, text in why.items() if (date := _date(day)) and isinstance(text, str)}
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,13 @@ def baseline_log(history: Iterable[Mapping[str, Any]]) -> BaselineLog:
     entries = ((commit, _note(commit)) for commit in commits)
     put_in_force = tuple(_entry(commit, note) for commit, note in entries if not _is_upkeep(commit, note))
     return BaselineLog(put_in_force, commits[0]["version"] if commits else -1)
+
+
+def special_days(note: Mapping[str, Any]) -> dict[dt.date, Kind]:
+    """What a candidate or a baseline takes the public holidays and special days around its as-of date for, by evidence. note: of
+    its commit."""
+    found = _field(note, "special_days", dict) or {}
+    return {date: kind for day, kind in found.items() if kind in get_args(Kind) and (date := _date(day))}
 
 
 def changed_day_types(inputs: Mapping[str, str], others: Mapping[str, str] | None) -> list[int]:
@@ -129,7 +139,7 @@ def _note(commit: Mapping[str, Any]) -> dict[str, Any]:
     return note if isinstance(note, dict) else {}
 
 
-def _field(note: dict[str, Any], name: str, kind: type[T]) -> T | None:
+def _field(note: Mapping[str, Any], name: str, kind: type[T]) -> T | None:
     """A field of the note; None where it is missing or of another type."""
     value = note.get(name)
     return value if type(value) is kind else None

@@ -2,19 +2,21 @@
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from contracts.calendar_entries import Entry, Kind, Window, windows
 from contracts.public_holidays import Holidays
 
 DATES_PER_DAY_TYPE = 4
 SUNDAY = 7
-OWN = 0  # day type of a special day that is like itself alone: no baseline has it
+OWN = 0  # day type of a day that is like itself alone: no baseline has it
+AHEAD = dt.timedelta(weeks=2)  # of a build: a baseline that old is in force at most
 
 
 @dataclass(frozen=True)
 class Calendar:
-    """holidays: None for none. entries: of this feed. found: what special days are taken for of which nothing is declared."""
+    """holidays: None for none. entries: of this feed. found: by evidence, what public holidays and special days are taken for of
+    which no entry says what they are like."""
 
     zone: dt.tzinfo
     holidays: Holidays | None = None
@@ -26,6 +28,12 @@ class Calendar:
         found = {day: entry for entry in self.entries if not entry.times for day in entry.days if first <= day <= last}
         return dict(sorted(found.items()))
 
+    def public_holidays(self, first: dt.date, last: dt.date) -> dict[dt.date, str]:
+        """Those in [first, last] that are no special days, ascending, with their names."""
+        special = self.special_days(first, last)
+        names = self.holidays.names(first, last) if self.holidays else {}
+        return {day: name for day, name in names.items() if day not in special}
+
     def declared(self, first: dt.date, last: dt.date) -> dict[dt.date, Kind | None]:
         """What the public holidays and the special days in [first, last] are declared to be like, ascending; None: nothing is
         declared. What is declared of a special day counts, if it is a public holiday too."""
@@ -33,11 +41,17 @@ class Calendar:
         found |= {day: entry.like for day, entry in self.special_days(first, last).items()}
         return dict(sorted(found.items()))
 
+    def taken_for(self, first: dt.date, last: dt.date) -> dict[dt.date, Kind]:
+        """What readings of the public holidays and the special days in [first, last] are compared with, ascending: what an entry
+        says, else what was found; else a Sunday for a public holiday, and its weekday for a special day."""
+        special = self.special_days(first, last)
+        said = {day: entry.like for day, entry in special.items() if entry.like}
+        return {day: said.get(day) or self.found.get(day, like or "weekday") for day, like in self.declared(first, last).items()}
+
     def other_day_types(self, first: dt.date, last: dt.date) -> dict[dt.date, int]:
-        """The day types of the public holidays and the special days in [first, last], ascending. That of its weekday, for a
-        special day of which nothing is declared or found."""
-        kinds = {day: kind or self.found.get(day, "weekday") for day, kind in self.declared(first, last).items()}
-        return {day: {"sunday": SUNDAY, "weekday": day.isoweekday(), "itself": OWN}[kind] for day, kind in kinds.items()}
+        """The day types of the public holidays and the special days in [first, last], ascending."""
+        day_types = {"sunday": SUNDAY, "itself": OWN}
+        return {day: day_types.get(kind, day.isoweekday()) for day, kind in self.taken_for(first, last).items()}
 
     def day_types(self, first: dt.date, last: dt.date) -> dict[dt.date, int]:
         """The day type of each date of [first, last], ascending: ISO day of week, 1 Monday to 7 Sunday, or OWN.
@@ -52,12 +66,13 @@ class Calendar:
 
     def baseline_dates(self, as_of: dt.date) -> dict[int, list[dt.date]]:
         """By day type, the dates that a baseline as of that date is made from: the last four before it, ascending, but for
-        special days."""
+        special days. A public holiday is a Sunday, whatever was found: evidence sorts the dates of the robust normal alone."""
         dates: dict[int, list[dt.date]] = {day_type: [] for day_type in range(1, 8)}
         special = self.special_days(dt.date.min, as_of)
         # Four weeks to spare for weekdays that were holidays, and one more for each special day.
         first = as_of - dt.timedelta(weeks=DATES_PER_DAY_TYPE + 4 + len(special))
-        for day, day_type in reversed(self.day_types(first, as_of - dt.timedelta(days=1)).items()):
+        day_types = replace(self, found={}).day_types(first, as_of - dt.timedelta(days=1))
+        for day, day_type in reversed(day_types.items()):
             if day not in special and len(dates[day_type]) < DATES_PER_DAY_TYPE:
                 dates[day_type].insert(0, day)
         return dates

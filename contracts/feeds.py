@@ -83,7 +83,7 @@ class Feed(Declaration):
     incidents: Incidents = Incidents()
     gate: Gate = Gate()
     _entries: tuple[Entry, ...] = PrivateAttr(())  # of the calendar
-    _found: Mapping[dt.date, Kind] = PrivateAttr(default_factory=dict)  # of special days, by evidence
+    _found: Mapping[dt.date, Kind] = PrivateAttr(default_factory=dict)  # of holidays and special days, by evidence
 
     @model_validator(mode="after")
     def _day_is_whole(self) -> Self:
@@ -186,7 +186,7 @@ class Feed(Declaration):
         return found
 
     def with_found(self, special_days: Mapping[dt.date, Kind]) -> Self:
-        """The same feed with what special days are taken for of which nothing is declared."""
+        """The same feed with what public holidays and special days are taken for by evidence."""
         found = self.model_copy()
         found._found = special_days
         return found

@@ -48,6 +48,7 @@ def main(platform: Platform) -> None:
     if not wanted:
         dates = sorted(date for source in of_day_types.values() for date in source.last)
         raise JobError(f"history/{feed.table} has no reading of any of the dates that count, {dates[0]} to {dates[-1]}")
+    taken = past_holidays.taken_for(feed, as_of, holidays, tables.log_of_baseline(platform, feed).in_force)
     known = {} if options.full else _known_inputs(table, before)
     stale = changed_day_types(wanted, known)
     note = {
@@ -56,7 +57,8 @@ def main(platform: Platform) -> None:
         "history_version": version,
         "inputs": wanted,
         "holidays": holidays,
-        "special_days": past_holidays.taken_for(feed, as_of, holidays),
+        "special_days": {str(day): each.like for day, each in taken.items()},
+        "special_days_why": {str(day): each.why for day, each in taken.items()},
     }
     if stale:
         _build(platform, feed, of_day_types, stale, note, whole=not known, after=before)

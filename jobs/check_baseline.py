@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pyspark.sql import functions as F
 
-from contracts.baseline_log import BaselineLog, changed_day_types
+from contracts.baseline_log import BaselineLog, changed_day_types, special_days
 from contracts.feeds import Feed
 from jobs.backends import exclusions, history_runs, settings, spark, tables
 from jobs.backends.settings import Platform
@@ -70,7 +70,8 @@ def profiled(platform: Platform, feed: Feed, candidate: tables.Commit, log: Base
         old = old.where(F.col("DayType").isin(changed))
     last = feed.calendar.newest_counting(as_of)
     runs = history_runs.read(session, tables.history(platform, feed), candidate.note["history_version"], [last])
-    last_day = packed.by_day_type(runs, feed.calendar.other_day_types(last, last))
+    taken_for = feed.with_found(special_days(candidate.note)).calendar.other_day_types(last, last)
+    last_day = packed.by_day_type(runs, taken_for)
     after, left_out = last + dt.timedelta(days=1), _left_out(feed, last)
     return profile(new, old, last_day, after, feed.slots, feed.gate.moved_percent, left_out).toArrow().to_pandas()
 

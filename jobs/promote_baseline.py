@@ -57,7 +57,7 @@ def main(platform: Platform) -> None:
         "reason": f"passed the gate{_repaired(platform, feed, run_id)}" if passed else options.reason,
         "at": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         "inputs": built["inputs"],
-        "special_days": built.get("special_days", {}),  # of a candidate that an earlier release built
+        **{name: built.get(name, {}) for name in ("special_days", "special_days_why")},  # none of an earlier release's candidate
     }
     # Only day types made from other inputs are copied: the rest of the candidate is what is in force.
     if day_types := changed_day_types(built["inputs"], in_force.inputs if in_force else None):

@@ -1,25 +1,29 @@
-"""What the last holidays and special days of a feed were like, by evidence. What was found out is kept with each candidate, and
-found out once."""
+"""What the last holidays and special days of a feed were like, by evidence, and what the coming ones are taken for. What was
+found out is kept with each candidate, and found out once."""
 
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TypedDict
 
+from contracts.baseline_log import Entry
+from contracts.calendar import AHEAD
 from contracts.calendar_entries import Kind
 from contracts.feeds import Feed
 from jobs.backends import history_runs, spark, tables
 from jobs.backends.settings import Platform
-from jobs.transforms import holiday_evidence, holiday_kinds, normal, weighted_median
+from jobs.transforms import coming_holidays, holiday_evidence, holiday_kinds, normal, weighted_median
+from jobs.transforms.coming_holidays import IN_WORDS, Past, Taken
 from jobs.transforms.holiday_evidence import Compared
 from jobs.transforms.holiday_kinds import KINDS
 from jobs.transforms.packed import How
 
 FORMULAS = (holiday_evidence, holiday_kinds, normal, weighted_median)
 REACH = dt.timedelta(weeks=normal.DATES + 4)  # of the dates of a robust normal
-DAY, AHEAD = dt.timedelta(days=1), dt.timedelta(weeks=2)  # a baseline that old is in force at most
+DAY, YEAR = dt.timedelta(days=1), dt.timedelta(days=364)
+LEAST_PAST = dt.timedelta(weeks=normal.LEAST_DATES)  # of history before a holiday that can be judged
 
 
 class Found(TypedDict):
@@ -43,7 +47,8 @@ def found(platform: Platform, feed: Feed, as_of: dt.date, version: int, how: How
     files = history.fingerprints(version)
     like = of_averages(feed, as_of, {})
     result: dict[str, Found] = {}
-    for day, kind in (feed.calendar.declared(as_of - REACH, as_of - DAY) | _past(feed, as_of)).items():
+    counting = feed.calendar.declared(as_of - REACH, as_of - DAY)
+    for day, kind in (counting | _past(feed, as_of, files.keys())).items():
         name = day.isoformat()
         if name not in files:
             continue
@@ -56,7 +61,7 @@ def found(platform: Platform, feed: Feed, as_of: dt.date, version: int, how: How
         if not before or before["made_from"] != digest:
             before = _judged(platform, feed, version, compared, how, declared, digest)
         result[name] = before
-        if day not in feed.calendar.special_days(day, day):
+        if day in counting and day not in feed.calendar.special_days(day, day):
             like[day] = before["like"]
     return dict(sorted(result.items()))
 
@@ -72,21 +77,45 @@ def of_averages(feed: Feed, as_of: dt.date, found: Mapping[str, Found]) -> dict[
     return {day: None if day in special else like.get(day, kind) for day, kind in calendar.declared(first, as_of).items()}
 
 
-def taken_for(feed: Feed, as_of: dt.date, found: Mapping[str, Found]) -> dict[str, Kind]:
-    """By date (ISO), what the special days around that date are taken for of which nothing is declared: what their past dates
-    were like, and as long as nothing is known of these, their weekday."""
-    expected: dict[str, Kind] = {}
-    for day, entry in feed.calendar.special_days(as_of - DAY, as_of + AHEAD).items():
+def taken_for(feed: Feed, as_of: dt.date, found: Mapping[str, Found], in_force: Entry | None) -> dict[dt.date, Taken]:
+    """What the public holidays and special days around that date are taken for of which no entry says what they are like.
+
+    The evidence is of dates before each. A day of before the day before stays what the baseline in force takes it for: so what
+    readings are compared with does not change later on.
+    """
+    first, last = as_of - DAY, as_of + AHEAD
+    before, why = (in_force.special_days, in_force.special_days_why) if in_force else ({}, {})
+    kept = {day: Taken(kind, why.get(day, "by evidence")) for day, kind in before.items() if as_of - REACH <= day < first}
+    taken: dict[dt.date, Taken] = {}
+    for day, entry in feed.calendar.special_days(first, last).items():
         if entry.like is None:
-            past = [found[str(each)]["unlike"] for each in entry.days if each < day and str(each) in found]
-            expected[str(day)] = holiday_kinds.next_like(past, "weekday")
-    return expected
+            dates = [each for each in entry.days if each < min(day, as_of) and str(each) in found]
+            like = holiday_kinds.next_like([found[str(each)]["unlike"] for each in dates], "weekday")
+            known = f"its past dates, {', '.join(map(str, dates))}, were most like {IN_WORDS[like]}"
+            taken[day] = Taken(like, known if dates else "none of its past dates is known")
+    names = feed.calendar.public_holidays(dt.date.fromisoformat(min(found)), as_of - DAY) if found else {}
+    past = [Past(each, name, found[str(each)]["unlike"]) for each, name in names.items() if str(each) in found]
+    for day, name in feed.calendar.public_holidays(first, last).items():
+        taken[day] = coming_holidays.taken_for(day, name, past)
+    return dict(sorted((kept | taken).items()))
 
 
-def _past(feed: Feed, as_of: dt.date) -> dict[dt.date, Kind | None]:
-    """The past dates of special days that come within two weeks, and of which nothing is declared."""
-    ahead = feed.calendar.special_days(as_of - DAY, as_of + AHEAD).values()
-    return {day: None for entry in ahead if entry.like is None for day in entry.days if day < as_of}
+def _past(feed: Feed, as_of: dt.date, history: Collection[str]) -> dict[dt.date, Kind | None]:
+    """By date, what is declared of the past special days and public holidays that are evidence of one within two weeks: its own
+    past dates; of a public holiday its newest date in history, or if there is none, all holidays of a year.
+
+    history: its dates (ISO).
+    """
+    first, last, calendar = as_of - DAY, as_of + AHEAD, feed.calendar
+    ahead = calendar.special_days(first, last).values()
+    past: dict[dt.date, Kind | None] = {day: None for entry in ahead if entry.like is None for day in entry.days if day < as_of}
+    oldest = dt.date.fromisoformat(min(history, default=str(as_of))) + LEAST_PAST
+    holidays = {day: name for day, name in calendar.public_holidays(oldest, as_of - DAY).items() if str(day) in history}
+    for coming, name in calendar.public_holidays(first, last).items():
+        evidence = [day for day in holidays if coming_holidays.is_evidence(day, coming)]
+        same = [day for day in evidence if holidays[day] == name][-1:]
+        past |= dict.fromkeys(same or [day for day in evidence if day >= as_of - YEAR], "sunday")
+    return past
 
 
 def _compared(feed: Feed, day: dt.date, like: Mapping[dt.date, Kind | None]) -> Compared:

@@ -34,7 +34,7 @@ class Plan:
     """All that a query is planned with. A running query is planned again when its plan differs from the one that is wanted.
 
     table_version: of the baseline's table, when it was looked at; its rows are those of the version in force. Upkeep of the table
-    raises it and makes no other plan. special_days: what the baseline takes them for, where nothing is declared.
+    raises it and makes no other plan. special_days: what the baseline takes holidays and special days for, by evidence.
     """
 
     baseline_version: int
