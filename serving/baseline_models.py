@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, WithJsonSchema
 
+from contracts.calendar_entries import Kind
 from serving.models import Expected
 
 
@@ -28,6 +29,18 @@ class PromotionInfo(BaseModel):
     run_id: Annotated[str | None, Field(description="Run that promoted or rolled back.")]
 
 
+class SpecialDay(BaseModel):
+    """What readings of a public holiday or a special day are compared with."""
+
+    date: Annotated[dt.date, Field(description="A local date of the feed.")]
+    name: Annotated[str, Field(description="Of the public holiday, or of the file that declares the special day.")]
+    like: Annotated[
+        Kind,
+        Field(description="sunday, weekday: with what is expected of a Sunday, of its own weekday. itself: with nothing."),
+    ]
+    reason: Annotated[str, Field(description="What decided so: a declaration, or the evidence of past days.")]
+
+
 class Baseline(BaseModel):
     version: Annotated[
         int | None,
@@ -36,6 +49,10 @@ class Baseline(BaseModel):
     in_force: Annotated[PromotionInfo | None, Field(description="Null: no baseline was promoted yet.")]
     history: Annotated[
         list[PromotionInfo], Field(description="What changed the baseline in force, newest first; the first is in force.")
+    ]
+    special_days: Annotated[
+        list[SpecialDay],
+        Field(description="Public holidays and special days of the past months and the next two weeks, the last one first."),
     ]
 
 
@@ -67,7 +84,7 @@ class GateResultInfo(BaseModel):
 ClockTime = Annotated[
     dt.time, WithJsonSchema({"type": "string", "pattern": "^[0-9]{2}:[0-9]{2}:[0-9]{2}$", "examples": ["14:24:00"]})
 ]
-DayType = Annotated[int, Field(description="1 Monday … 7 Sunday; a public holiday is a Sunday.")]
+DayType = Annotated[int, Field(description="1 Monday … 7 Sunday.")]
 
 
 class BaselineRow(BaseModel):

@@ -14,6 +14,7 @@ from serving.baseline_versions import Side, differences
 from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, Responses, known_service
 from serving.pages import EXACT, AskedPlace, Place
 from serving.rows import JSON, PAGED, Format
+from serving.special_days import special_days
 from serving.state import State
 from serving.tables import HELD_GATE_RESULTS
 
@@ -38,9 +39,13 @@ def baseline(feed: DeclaredFeed, state: CurrentState, wanted: Format, place: Ask
     history = [_promotion(each) for each in page.rows]
     if wanted != JSON:
         return rows.answer(wanted, baseline_models.PromotionInfo, history, page.link)
-    newest = [_promotion(each) for each in state.tables.promotions(feed, 1)]
-    in_force = newest[0] if newest else None
-    found = baseline_models.Baseline(version=in_force.version if in_force else None, in_force=in_force, history=history)
+    in_force = next(iter(state.tables.promotions(feed, 1)), None)
+    found = baseline_models.Baseline(
+        version=in_force.version if in_force else None,
+        in_force=_promotion(in_force) if in_force else None,
+        history=history,
+        special_days=special_days(feed, in_force, state.now().astimezone(feed.zone).date()),
+    )
     return rows.response(JSON, found.model_dump_json().encode(), {} if page.link is None else {"Link": page.link})
 
 

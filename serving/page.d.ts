@@ -177,10 +177,18 @@ export interface PromotionInfo {
   run_id: string | null;
 }
 
+export interface SpecialDay {
+  date: string;
+  name: string;
+  like: "sunday" | "weekday" | "itself";
+  reason: string;
+}
+
 export interface Baseline {
   version: number | null;
   in_force: PromotionInfo | null;
   history: PromotionInfo[];
+  special_days: SpecialDay[];
 }
 
 export interface Expectation {

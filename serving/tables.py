@@ -72,7 +72,7 @@ class Tables:
         return list(self._log(feed).entries[:limit])
 
     def expecting(self, feed: Feed) -> Feed:
-        """The feed with what the baseline in force knows of its special days."""
+        """The feed with what the baseline in force takes its public holidays and special days for."""
         in_force = self._log(feed).in_force
         return feed.with_found(in_force.special_days) if in_force else feed
 

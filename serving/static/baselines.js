@@ -1,5 +1,4 @@
-// The page of a feed's baselines: its versions, what differs between two of them or what a candidate changes, and what the gate said. The
-// URL keeps what is chosen.
+// The page of a feed's baselines: versions, what a version or a candidate changes, gate results, special days. The URL keeps the choice.
 
 import { BaselineChart } from "./baseline_chart.js";
 import { byService, inWords } from "./baseline_changes.js";
@@ -13,6 +12,7 @@ import { failing, get, getAll, getPage, onlyLoad, Refused, run } from "./loads.j
 import { showLogin } from "./login_state.js";
 import { answering, rollingBack } from "./operator.js";
 import { serverNow } from "./server_time.js";
+import { specialDays } from "./special_days.js";
 
 /** @import { Baseline, BaselineChange, FeedInfo, GateResultInfo, ServiceInfo } from "../page.d.ts" */
 /** @import { After, Sides } from "./baseline_sides.js" */
@@ -122,6 +122,7 @@ async function loadState() {
   versions(baseline, feed, chosen, { compare: take, rollBack: rollingBack(feed, again) });
   gateResults(results, feed, answering(feed, again), baseline.in_force, lookAt);
   markCandidate(results, chosen.candidate);
+  specialDays(baseline.special_days);
   byId("history-more").hidden = older === null || known.versions >= MOST;
   byId("gate-more").hidden = earlier === null || known.results >= MOST;
 }

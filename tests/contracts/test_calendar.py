@@ -37,6 +37,23 @@ def test_what_is_declared_of_a_public_holiday_counts():
     assert calendar(THANKSGIVING, like="weekday").declared(THANKSGIVING, SALE) == {THANKSGIVING: "weekday"}
 
 
+@pytest.mark.parametrize(("kind", "day_type"), [("sunday", 7), ("weekday", 4), ("itself", OWN)])
+def test_a_public_holiday_is_what_was_found_unless_an_entry_says_more(kind, day_type):
+    found = {THANKSGIVING: kind}
+    assert calendar(SALE, found=found).day_type(THANKSGIVING) == day_type
+    assert calendar(SALE, found=found).public_holidays(THANKSGIVING, SALE) == {THANKSGIVING: "Thanksgiving Day"}
+    assert calendar(THANKSGIVING, found=found).day_type(THANKSGIVING) == day_type
+    assert calendar(THANKSGIVING, found=found).public_holidays(THANKSGIVING, SALE) == {}
+    for like, declared in [("sunday", 7), ("weekday", 4), ("itself", OWN)]:
+        assert calendar(THANKSGIVING, found=found, like=like).day_type(THANKSGIVING) == declared
+
+
+def test_the_dates_of_a_baseline_are_those_that_are_declared_whatever_was_found():
+    found = calendar(SALE, found={THANKSGIVING: "weekday"})
+    assert found.baseline_dates(AS_OF) == calendar(SALE).baseline_dates(AS_OF)
+    assert THANKSGIVING in found.baseline_dates(AS_OF)[7]
+
+
 @pytest.mark.parametrize("like", ["sunday", "weekday", "itself", None])
 def test_no_special_day_is_among_the_dates_of_a_baseline(like):
     dates = calendar(SALE, THANKSGIVING, SALE - 2 * WEEK, like=like).baseline_dates(AS_OF)

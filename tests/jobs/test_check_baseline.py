@@ -114,6 +114,7 @@ def test_a_promotion_is_one_commit_that_says_who_why_and_from_what(run_job, lake
         "at": "",
         "inputs": {},
         "special_days": {},
+        "special_days_why": {},
     }
     assert sorted(commit.note["inputs"]) == list("1234567")
 

@@ -2,7 +2,12 @@
 
 import datetime as dt
 
+from fastapi.testclient import TestClient
+
+from contracts.public_holidays import Holidays
+from serving.app import create_app
 from tests.serving import world
+from tests.serving.conftest import declare
 
 
 def test_the_baseline_says_how_each_version_came_to_be(client, feed, lake):
@@ -28,6 +33,33 @@ def test_the_baseline_says_how_each_version_came_to_be(client, feed, lake):
     assert (approved["kind"], approved["gate"], approved["by"], approved["as_of"]) == ("promotion", False, "omar", "2026-11-21")
     assert (promoted["version"], promoted["rolled_back_to"]) == (0, None)
     assert client.get(f"/api/feeds/{feed.name}").json()["baseline_version"] == 2
+
+
+def test_holidays_and_special_days_say_what_they_are_taken_for_and_why(offline, feed, lake):
+    """Thanksgiving by evidence; the sale by an entry, whatever the baseline knows; Christmas is three weeks off."""
+    world.promote(
+        lake,
+        feed,
+        {"a": 10.0},
+        as_of="2026-11-24",
+        special_days={"2026-11-11": "weekday", "2026-11-26": "weekday", "2026-11-27": "weekday"},
+        special_days_why={"2026-11-11": "of old", "2026-11-26": "<b>all</b> others were"},
+    )
+    calendar = offline.feeds.parent / "calendar"
+    calendar.mkdir()
+    entry = "name: {}\ndescription: of a test\nfeeds: [" + feed.name + "]\ndates: [{}]\n"
+    (calendar / "sale.yaml").write_text(entry.format("sale", "2026-11-27") + "like: itself\n")
+    (calendar / "release.yaml").write_text(entry.format("release", "2026-12-01"))
+    declare(offline.feeds, feed.model_copy(update={"holidays": Holidays(country="US")}))
+    client = TestClient(create_app(offline), base_url="http://127.0.0.1")
+    found = client.get(f"/api/feeds/{feed.name}/baseline").json()["special_days"]
+    undecided = "as declared: the baseline in force did not decide on it"
+    assert [tuple(each.values()) for each in found] == [
+        ("2026-12-01", "release", "weekday", undecided),
+        ("2026-11-27", "sale", "itself", "as sale.yaml declares"),
+        ("2026-11-26", "Thanksgiving Day", "weekday", "<b>all</b> others were"),
+        ("2026-11-11", "Veterans Day", "weekday", "of old"),
+    ]
 
 
 def test_gate_results_carry_severity_and_where_the_docs_are(client, feed, lake):

@@ -66,10 +66,12 @@ def test_the_day_turns_at_local_midnight():
     assert list(found(feed, by_slot(feed), start, 2).values()) == [30_023.0, 40_000.0]
 
 
-def test_a_holiday_is_a_sunday():
+@pytest.mark.parametrize(("known", "expected"), [({}, [70_012.0]), ("weekday", [40_012.0]), ("itself", [12.0])])
+def test_a_holiday_is_a_sunday_unless_the_baseline_in_force_knows_better(known, expected):
+    thanksgiving, noon = dt.date(2026, 11, 26), dt.datetime(2026, 11, 26, 17, tzinfo=UTC)
     feed = a_feed(timezone="America/New_York", interval_seconds=3600, holidays=Holidays(country="US"))
-    thanksgiving = dt.datetime(2026, 11, 26, 17, tzinfo=UTC)
-    assert found(feed, by_slot(feed), thanksgiving, 1) == {thanksgiving: 70_012.0}
+    feed = feed.with_found({thanksgiving: known} if known else {})
+    assert list(found(feed, by_slot(feed), noon, 1).values()) == expected
 
 
 @pytest.mark.parametrize(

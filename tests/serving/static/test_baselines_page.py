@@ -6,8 +6,9 @@ import pytest
 from deltalake import DeltaTable
 from playwright.sync_api import expect
 
+from contracts.public_holidays import Holidays
 from tests.serving import world
-from tests.serving.conftest import CHROMIUM
+from tests.serving.conftest import CHROMIUM, declare
 from tests.serving.static.baselines import WIDTHS, fits, rows
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
@@ -71,6 +72,23 @@ def test_a_version_that_is_no_longer_kept_is_said_to_be(page, baselines, lake, f
     expect(page.locator("#problem")).to_be_hidden()
     page.goto(baselines.of(**{"from": 0, "to": 7}))
     expect(page.locator("#changes-empty")).to_contain_text(f"Feed {feed.name} has no version 7 of the baseline.")
+
+
+@WIDTHS
+def test_holidays_and_special_days_say_what_they_are_compared_with_and_why(page, baselines, declared, lake, feed, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(baselines.of())
+    expect(page.locator("#days")).to_have_text("There is none in the past months or the next two weeks.")
+    declare(declared, feed.model_copy(update={"holidays": Holidays(country="US")}))
+    why = {"2026-11-11": "<b>Veterans Day</b> was like its weekday", "2026-11-26": "as declared: the 4 others do not agree"}
+    kinds = {"2026-11-11": "weekday", "2026-11-26": "sunday", "2026-10-12": "itself"}
+    world.promote(lake, feed, {"a": 10.0}, as_of="2026-11-20", special_days=kinds, special_days_why=why)
+    page.goto(baselines.of())
+    days = page.locator("#days > li")
+    expect(days).to_have_count(3)
+    assert [each.split("\n") for each in days.all_inner_texts()] == []
+    assert page.evaluate("document.querySelectorAll('main b').length") == 0
+    fits(page, width)
 
 
 @WIDTHS
