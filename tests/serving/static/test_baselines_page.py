@@ -74,19 +74,28 @@ def test_a_version_that_is_no_longer_kept_is_said_to_be(page, baselines, lake, f
     expect(page.locator("#changes-empty")).to_contain_text(f"Feed {feed.name} has no version 7 of the baseline.")
 
 
-@WIDTHS
-def test_holidays_and_special_days_say_what_they_are_compared_with_and_why(page, baselines, declared, lake, feed, width):
-    page.set_viewport_size({"width": width, "height": 900})
-    page.goto(baselines.of())
-    expect(page.locator("#days")).to_have_text("There is none in the past months or the next two weeks.")
+@pytest.fixture
+def holidays(declared, feed):
+    """The feed has public holidays."""
     declare(declared, feed.model_copy(update={"holidays": Holidays(country="US")}))
+
+
+@WIDTHS
+def test_holidays_and_special_days_say_what_they_are_compared_with_and_why(holidays, page, baselines, lake, feed, width):
+    page.set_viewport_size({"width": width, "height": 900})
     why = {"2026-11-11": "<b>Veterans Day</b> was like its weekday", "2026-11-26": "as declared: the 4 others do not agree"}
     kinds = {"2026-11-11": "weekday", "2026-11-26": "sunday", "2026-10-12": "itself"}
     world.promote(lake, feed, {"a": 10.0}, as_of="2026-11-20", special_days=kinds, special_days_why=why)
     page.goto(baselines.of())
     days = page.locator("#days > li")
     expect(days).to_have_count(3)
-    assert [each.split("\n") for each in days.all_inner_texts()] == []
+    assert days.locator(".line").all_inner_texts() == [
+        "Thanksgiving Day\nThursday, 2026-11-26", "Veterans Day\nWednesday, 2026-11-11", "Columbus Day\nMonday, 2026-10-12"
+    ]  # fmt: skip
+    assert days.locator(".how").all_inner_texts() == [
+        "Compared with Sundays", "Compared with its weekday", "Like no other day: compared with nothing"
+    ]  # fmt: skip
+    assert days.locator(".quiet").all_inner_texts() == [why["2026-11-26"], why["2026-11-11"], "by evidence"]
     assert page.evaluate("document.querySelectorAll('main b').length") == 0
     fits(page, width)
 
@@ -162,6 +171,7 @@ def test_a_feed_without_a_baseline_says_what_to_run(page, baselines, lake, feed)
     expect(page.locator("#history")).to_contain_text(f"trigger the DAG nightly_baseline.{feed.name}")
     expect(page.locator("#gate")).to_contain_text(f"trigger the DAG nightly_baseline.{feed.name}")
     expect(page.locator("#changes-empty")).to_have_text("There is no version yet.")
+    expect(page.locator("#days")).to_have_text("There is none in the past months or the next two weeks.")
     world.promote(lake, feed, {"a": 10.0})
     expect(page.locator("#changes-empty")).to_have_text("v0 is the first: no version was in force before it.", timeout=15_000)
     world.promote(lake, feed, {"a": 20.0})
