@@ -249,9 +249,11 @@ export interface StreamInfo {
   feed: string;
   stream: string;
   state: "running" | "starting" | "swapping" | "stopping" | "stopped" | "dead" | "stale";
+  since: string | null;
   problem: string | null;
   given_up: boolean;
   switched_off: boolean;
+  restarts: number;
   launched_at: string | null;
   supervised_at: string | null;
   pid: number | null;

@@ -27,9 +27,11 @@ class Stream:
     feed: str
     stream: str
     state: str
+    since: dt.datetime | None
     problem: str | None
     given_up: bool
     switched_off: bool
+    restarts: int
     launched_at: dt.datetime | None
     supervised_at: dt.datetime | None
     pid: int | None
@@ -58,9 +60,11 @@ def _stream(found: StreamStatus, history: str) -> Stream:
         feed=feed,
         stream=stream,
         state=found.state,
+        since=found.since,
         problem=found.problem,
         given_up=found.given_up,
         switched_off=found.switched_off,
+        restarts=found.restarts,
         launched_at=found.launched_at,
         supervised_at=found.supervised_at,
         pid=found.pid,

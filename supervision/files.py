@@ -42,11 +42,15 @@ class Locked(RuntimeError):
 
 @dataclass(frozen=True)
 class LaunchRecord:
-    """One launch of a driver: pid of its process group (None until it is known), epoch seconds, length of the log before it."""
+    """One launch of a driver: pid of its process group (None until it is known), epoch seconds, length of the log before it.
+
+    restarts: launches after drivers that died, this one included, since a driver last ended on request.
+    """
 
     pid: int | None = None
     at: float = 0.0
     log_offset: int = 0
+    restarts: int = 0
 
 
 class StreamFolder:
@@ -102,7 +106,7 @@ class StreamFolder:
     def read_launch(self) -> LaunchRecord:
         """The last launch; empty where there was none."""
         found = read_json(self.launch_lock)
-        return LaunchRecord(found.get("pid"), found.get("at", 0.0), found.get("log_offset", 0))
+        return LaunchRecord(found.get("pid"), found.get("at", 0.0), found.get("log_offset", 0), found.get("restarts", 0))
 
     def stop_requested(self) -> bool:
         return self._stop.exists()

@@ -11,9 +11,11 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from supervision.files import LaunchRecord, Locked, StreamFolder, is_locked, locked, stream_folders, write_launch
+from supervision.status import stopped_on_request
 
 STOP_WAIT = 15.0  # seconds that a driver has to end its query at a batch boundary
 TERM_WAIT = 5.0  # seconds that it has after SIGTERM
@@ -41,18 +43,25 @@ def launch(folder: StreamFolder, command: list[str], env: dict[str, str]) -> int
             if is_locked(folder.driver_lock):
                 raise AlreadyRunning(f"{folder.driver_lock} is locked by pid {folder.read_driver().get('pid')}")
             folder.clear_stop()  # it was meant for a driver that is gone
+            restarts = _restarts(folder)
             folder.empty_scratch()  # nor has anybody else a use for what it left
             folder.clear_reports()
             folder.rotate_log()
-            return _start(folder, lock, command, env | {LOCAL_DIRS: str(folder.scratch)})
+            return _start(folder, lock, command, env | {LOCAL_DIRS: str(folder.scratch)}, restarts)
     except Locked:
         raise AlreadyRunning(f"{folder.launch_lock} is locked by pid {folder.read_launch().pid}") from None
 
 
-def _start(folder: StreamFolder, lock: int, command: list[str], env: dict[str, str]) -> int:
+def _restarts(folder: StreamFolder) -> int:
+    """Of the launch that is about to happen; see LaunchRecord. What the last driver reported must still be there."""
+    last = folder.read_launch()
+    return last.restarts + 1 if last.at and not stopped_on_request(folder.read_heartbeat()) else 0
+
+
+def _start(folder: StreamFolder, lock: int, command: list[str], env: dict[str, str], restarts: int) -> int:
     with folder.log.open("ab") as log:
-        at, log_offset = time.time(), log.tell()
-        write_launch(lock, LaunchRecord(None, at, log_offset))
+        launch = LaunchRecord(None, time.time(), log.tell(), restarts)
+        write_launch(lock, launch)
         log.write(f"--- launched {dt.datetime.now(dt.UTC).isoformat(timespec='seconds')}\n".encode())
         log.flush()
         # The shell exits at once, so the driver is no child of this process: stopping Airflow's processes with all their children
@@ -67,7 +76,7 @@ def _start(folder: StreamFolder, lock: int, command: list[str], env: dict[str, s
             start_new_session=True,
             pass_fds=[lock],
         )
-    write_launch(lock, LaunchRecord(shell.pid, at, log_offset))
+    write_launch(lock, replace(launch, pid=shell.pid))
     shell.wait()
     return shell.pid
 

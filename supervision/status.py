@@ -55,6 +55,23 @@ class StreamStatus:
         return dt.datetime.fromtimestamp(at, dt.UTC) if at else None
 
     @property
+    def restarts(self) -> int:
+        """Launches after drivers that died, since a driver last ended on request."""
+        return self.folder.read_launch().restarts
+
+    @property
+    def since(self) -> dt.datetime | None:
+        """Since when it is in its state, as far as its files say: one that does not report, since its last report."""
+        reported = parse_time(self.heartbeat.get("at"))
+        if self.state == "starting":
+            return self.launched_at
+        if self.state == "stopped":
+            return (self.supervised_at if self.folder.is_switched_off() else None) or reported
+        if self.state in REPORTED_STATES:
+            return parse_time(self.driver.get("started_at"))
+        return reported or self.launched_at
+
+    @property
     def supervised_at(self) -> dt.datetime | None:
         """When the supervision last looked at the stream; None if none ever did."""
         mark = self.folder.look_mark()

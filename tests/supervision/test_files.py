@@ -43,9 +43,9 @@ def test_names_and_formats_are_what_drivers_and_supervisions_of_other_versions_k
     folder.mark_given_up()
     folder.log.write_text("a line\n")
     with locked(folder.driver_lock), locked(folder.launch_lock) as lock:
-        write_launch(lock, LaunchRecord(9, 1.5, 3))
+        write_launch(lock, LaunchRecord(9, 1.5, 3, 2))
     found = {file.name: file.read_text() for file in folder.path.iterdir()}
-    assert json.loads(found.pop("launch.lock")) == {"pid": 9, "at": 1.5, "log_offset": 3}
+    assert json.loads(found.pop("launch.lock")) == {"pid": 9, "at": 1.5, "log_offset": 3, "restarts": 2}
     assert found == {
         "driver.lock": "",
         "driver.json": '{"pid": 7}',

@@ -66,6 +66,19 @@ def test_what_the_last_driver_reported_is_gone_at_the_next_launch(folder, stream
     assert (folder.heartbeat_mark(), folder.read_heartbeat()) == (0, {})
 
 
+def test_launches_after_drivers_that_died_are_counted_until_one_ends_on_request(streams):
+    behave(streams, "mute")
+    folder, counted = StreamFolder(streams / STREAM), []
+    folder.make()
+    for beat in (None, {"state": "running"}, {"state": "stopping", "last_error": "no room"}, {"state": "stopping"}, None):
+        if beat is not None:
+            folder.write_heartbeat(beat)
+        launch(folder, COMMAND, environment(streams))
+        counted.append(folder.read_launch().restarts)
+        kill(folder)
+    assert counted == [0, 1, 2, 0, 1]
+
+
 def test_a_clock_that_is_set_back_after_the_launch_hides_neither_heartbeats_nor_the_end_of_the_driver(streams, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 4e9)  # so at the launch; all files that follow are older
     behave(streams, "linger")

@@ -133,6 +133,51 @@ def test_a_driver_that_still_ends_is_not_switched_off(driver):
     assert (read_status(driver, NOW).state, read_status(driver, NOW).switched_off) == ("running", False)
 
 
+@pytest.mark.parametrize(
+    ("beats", "in_charge", "since"),
+    [
+        ({"state": "running", "at": ago(0.5)}, "attempt-1", ago(60)),
+        ({"state": "swapping", "at": ago(0.5)}, "attempt-1", ago(60)),
+        ({"state": "running", "at": ago(30)}, "attempt-1", ago(30)),
+        (None, "attempt-1", ago(90)),
+    ],
+)
+def test_since_when_a_driver_that_lives_is_in_its_state(driver, beats, in_charge, since):
+    assert read_status(driver, NOW).since is None
+    write(driver, beats, in_charge)
+    assert close(read_status(driver, NOW).since, since)
+
+
+@pytest.mark.parametrize(
+    ("beats", "in_charge", "since"),
+    [
+        ({"state": "running", "at": ago(30)}, "attempt-1", ago(30)),
+        (None, "attempt-1", ago(90)),
+        ({"state": "running", "at": ago(30)}, "", ago(20)),
+        ({"state": "stopping", "at": ago(30)}, "attempt-1", ago(30)),
+    ],
+)
+def test_since_when_a_driver_is_gone(folder, beats, in_charge, since):
+    write(folder, beats, in_charge)
+    assert close(read_status(folder, NOW).since, since)
+
+
+def write(folder, beats, in_charge):
+    """A driver that was launched 90 s ago, began 60 s ago, and was looked at 20 s ago."""
+    with locked(folder.launch_lock) as lock:
+        write_launch(lock, LaunchRecord(7, ago(90).timestamp(), restarts=2))
+    folder.write_driver({"pid": 7, "started_at": ago(60).isoformat()})
+    if beats:
+        folder.write_heartbeat(beats | {"at": beats["at"].isoformat()})
+    folder.write_supervisor(in_charge)
+    os.utime(folder.supervisor_file, (0, ago(20).timestamp()))
+    assert read_status(folder, NOW).restarts == 2
+
+
+def close(found, wanted):
+    return abs(found - wanted) < dt.timedelta(seconds=0.001)
+
+
 def test_when_a_stream_was_launched_and_looked_at(folder):
     assert (read_status(folder).launched_at, read_status(folder).supervised_at) == (None, None)
     with locked(folder.launch_lock) as lock:
