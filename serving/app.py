@@ -18,6 +18,7 @@ from serving import (
     incident_routes,
     long_reads,
     metrics,
+    overview,
     problems,
     readings_route,
     routes,
@@ -40,7 +41,7 @@ from serving.state import State
 
 STATIC = Path(__file__).parent / "static"
 OF_FEEDS = (routes, incident_routes, series_route, readings_route, baseline_routes, data_docs)
-ROUTES = (health, fleet, *OF_FEEDS, query_routes, metrics, access_routes, provider_routes, acts, html_pages)
+ROUTES = (health, fleet, overview, *OF_FEEDS, query_routes, metrics, access_routes, provider_routes, acts, html_pages)
 LOGIN_SECONDS = 12 * 3600
 
 

@@ -29,9 +29,7 @@ class StreamInfo(BaseModel):
     problem: Annotated[str | None, Field(description="What is wrong and where to look; null: nothing.")]
     given_up: Annotated[bool, Field(description="Whether restarting has not helped, and no driver has run well since.")]
     switched_off: Annotated[bool, Field(description="Whether it has ended because a person wants that.")]
-    restarts: Annotated[
-        int, Field(description="Drivers launched after one that died, since a driver last ended on request.")
-    ]
+    restarts: Annotated[int, Field(description="Drivers launched after one that died, since a driver last ended on request.")]
     launched_at: Annotated[dt.datetime | None, Field(description="When its supervision last launched a driver.")]
     supervised_at: Annotated[dt.datetime | None, Field(description="When its supervision last looked; null: it has none.")]
     pid: int | None

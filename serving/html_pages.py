@@ -13,6 +13,7 @@ PAGES = {
     "/explore": "Explore",
     "/baselines": "Baselines",
     "/queries": "Queries",
+    "/streams": "Streams",
 }
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
@@ -44,6 +45,11 @@ def explore() -> str:
 @router.get("/queries")
 def queries() -> str:
     return _page("queries.html", "/queries")
+
+
+@router.get("/streams")
+def streams() -> str:
+    return _page("streams.html", "/streams")
 
 
 @router.get("/baselines")

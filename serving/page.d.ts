@@ -269,6 +269,48 @@ export interface StreamInfo {
   health: StreamHealth;
 }
 
+export interface NextStep {
+  kind: "repair" | "decide" | "load" | "collect" | "build" | "switch_on" | "produce" | "none";
+  text: string;
+  command: string | null;
+}
+
+export interface GateVerdict {
+  candidate_version: number;
+  checked_at: string;
+  success: boolean;
+  awaits_approval: boolean;
+}
+
+export interface FeedProgress {
+  newest_at: string | null;
+  archived_until: string | null;
+  archived_dates: number | null;
+  first_baseline: FirstBaseline | null;
+  baseline_version: number | null;
+  baseline_as_of: string | null;
+  promoted_at: string | null;
+  gate: GateVerdict | null;
+  nightly: string | null;
+}
+
+export interface StreamOverview {
+  name: string;
+  stream: "score" | "queries";
+  description: string | null;
+  queries: string[];
+  standing: "failing" | "attention" | "unfinished" | "off" | "well";
+  troubles: string[];
+  info: StreamInfo | null;
+  supervision: string | null;
+  feed: FeedProgress | null;
+  next_step: NextStep | null;
+}
+
+export interface Overview {
+  streams: StreamOverview[];
+}
+
 export interface KafkaHealth {
   state: "connecting" | "connected" | "unreachable";
   error: string | null;

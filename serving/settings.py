@@ -69,7 +69,14 @@ class Settings:
         """Settings from SUNDIAL_*. Raises SettingsError naming every variable at fault."""
         mistakes = [f"{name} is not set: {meaning}" for name, meaning in REQUIRED.items() if not env.get(name)]
         registry, history, page, airflow = (env.get(name, "") for name in ("SUNDIAL_REGISTRY", HISTORY, PAGE, AIRFLOW))
-        for name, url in (("SUNDIAL_REGISTRY", registry), (HISTORY, history), (PAGE, page), (AIRFLOW, airflow)):
+        addresses = {
+            "SUNDIAL_REGISTRY": registry,
+            HISTORY: history,
+            PAGE: page,
+            AIRFLOW: airflow,
+            AIRFLOW_URL: env.get(AIRFLOW_URL),
+        }
+        for name, url in addresses.items():
             if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc):
                 mistakes.append(f"{name} is no http(s) URL")
         lacking = [name for name in (AIRFLOW_USER, AIRFLOW_PASSWORD) if airflow and not env.get(name)]

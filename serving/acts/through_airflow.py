@@ -63,6 +63,10 @@ class ThroughAirflow:
             ended = {"params": {"update_mask": "state"}, "json": {"state": "success"}}
             self._asked("PATCH", f"dags/{quote(dag)}/dagRuns/{quote(run['dag_run_id'])}", **ended)
 
+    def page(self, dag: str) -> str | None:
+        """The page of the DAG in Airflow; None: nobody has said where browsers find Airflow."""
+        return f"{self._address}/dags/{quote(dag)}" if self._address else None
+
     def look(self, dag: str, run: str) -> Act:
         return self._act(dag, self._asked("GET", f"dags/{quote(dag)}/dagRuns/{quote(run)}"))
 

@@ -5,6 +5,7 @@ import { byId, clock, count, make } from "./dom.js";
 /** @import { DeadLetterInfo, FeedInfo } from "../page.d.ts" */
 /** @typedef {((list: DeadLetterInfo[]) => void) | null} Replay of an operator; null for others */
 
+let linked = location.hash === "#letters-card"; // a link led to the panel, which then comes into sight as soon as it is there
 let shown = ""; // what is drawn: drawn again only when it changed, so that what was opened stays open
 
 /**
@@ -23,6 +24,8 @@ export function deadLetters(list, feed, replay) {
   const button = make("button", { type: "button", class: "link", text: "Replay what can be read now" });
   button.addEventListener("click", () => replay?.(list));
   byId("letter-acts").replaceChildren(...(replay ? [button] : []));
+  if (linked && list.length) byId("letters-card").scrollIntoView();
+  linked &&= !list.length;
 }
 
 /**

@@ -117,6 +117,22 @@ export function switchingApplications(done) {
     });
 }
 
+/** @type {(done: () => void) => ((feed: string, on: boolean) => void) | null} */
+export function switchingScoring(done) {
+  if (!isOperator()) return null;
+  return (feed, on) =>
+    askFirst({
+      title: on ? `Switch the scoring stream of ${feed} on?` : `Switch the scoring stream of ${feed} off?`,
+      words: on ? `Readings of ${feed} are scored from its last commit on.` : `No reading of ${feed} is scored then, until somebody switches it on again.`,
+      button: on ? "Switch on" : "Switch off",
+      path: `/api/feeds/${encodeURIComponent(feed)}/stream`,
+      choices: [{ text: "", asked: { on } }],
+      reason: null,
+      failed: "",
+      done,
+    });
+}
+
 let offered = ""; // what the button says: made again only when that changes, so that it keeps the focus
 
 /** @type {(streams: StreamInfo[], feed: FeedInfo, done: () => void) => void} */
@@ -127,17 +143,6 @@ export function offerSwitch(streams, feed, done) {
   if (wanted === offered) return;
   offered = wanted;
   const button = make("button", { type: "button", class: "link", text: on ? "Switch the scoring stream off" : "Switch the scoring stream on" });
-  button.addEventListener("click", () =>
-    askFirst({
-      title: on ? "Switch the scoring stream off?" : "Switch the scoring stream on?",
-      words: on ? `No reading of ${feed.name} is scored then, until somebody switches it on again.` : `Readings of ${feed.name} are scored from its last commit on.`,
-      button: on ? "Switch off" : "Switch on",
-      path: of(feed, "stream"),
-      choices: [{ text: "", asked: { on: !on } }],
-      reason: null,
-      failed: "",
-      done,
-    }),
-  );
+  button.addEventListener("click", () => switchingScoring(done)?.(feed.name, !on));
   byId("stream-acts").replaceChildren(...(wanted ? [button] : []));
 }
