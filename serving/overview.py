@@ -18,7 +18,7 @@ from serving.overview_models import FeedProgress, GateVerdict, Overview, Standin
 from serving.series import instant
 from serving.state import State
 
-RANKS: dict[Standing, int] = {"failing": 0, "attention": 1, "unfinished": 2, "off": 3, "well": 4}
+RANKS: dict[Standing, int] = {"failing": 0, "attention": 1, "unfinished": 2, "well": 3, "off": 4}
 LEAST_PATIENCE = dt.timedelta(seconds=30)  # that of a page, see static/freshness.js
 
 router = APIRouter()

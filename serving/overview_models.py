@@ -9,7 +9,7 @@ from serving.fleet_models import FirstBaseline
 from serving.health_models import StreamInfo
 from serving.models import Version
 
-Standing = Literal["failing", "attention", "unfinished", "off", "well"]
+Standing = Literal["failing", "attention", "unfinished", "well", "off"]
 Step = Literal["repair", "decide", "load", "collect", "build", "switch_on", "produce", "none"]
 AirflowPage = Annotated[
     str | None, Field(description="Page of its DAG in Airflow; null: serving does not know Airflow's address.")
@@ -67,7 +67,7 @@ class StreamOverview(BaseModel):
         Standing,
         Field(
             description="failing: it does not do its work. attention: something else is wrong. unfinished: the feed has no "
-            "baseline yet. off: it has never run, or a person has switched it off. well."
+            "baseline yet. well. off: it has never run, or a person has switched it off."
         ),
     ]
     troubles: Annotated[list[str], Field(description="What is wrong, in words, the worst first.")]

@@ -299,7 +299,7 @@ export interface StreamOverview {
   stream: "score" | "queries";
   description: string | null;
   queries: string[];
-  standing: "failing" | "attention" | "unfinished" | "off" | "well";
+  standing: "failing" | "attention" | "unfinished" | "well" | "off";
   troubles: string[];
   info: StreamInfo | null;
   supervision: string | null;

@@ -23,6 +23,7 @@ from pydantic import BaseModel
 from serving.baseline_models import Baseline, BaselineChange, BaselineRow, GateResultInfo, PromotionInfo
 from serving.health_models import Health, StreamInfo
 from serving.models import AnomalyInfo, Bucket, DeadLetterInfo, FeedInfo, IncidentInfo, Point, ServiceInfo
+from serving.overview_models import Overview
 from serving.query_tables.models import QueryInfo, QueryRow
 from sundial.addresses import events_query, feed_path, service_path, span_query, window_query
 from sundial.errors import ApiError, refused
@@ -206,6 +207,10 @@ class Client:
     def streams(self) -> Rows[StreamInfo]:
         """State and health of the streams."""
         return self._rows(StreamInfo, "/api/streams")
+
+    def overview(self) -> Overview:
+        """Every declared stream, also one that never ran, with what its feed needs next. What is wrong is first."""
+        return Overview.model_validate_json(self._get("/api/overview", "application/json").content)
 
     def health(self) -> Health:
         """Whether serving works, and what to do about what does not."""

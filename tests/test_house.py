@@ -30,7 +30,14 @@ WITHOUT = {
     "sundial": {"pyspark", "airflow"},
 }
 # Of serving/, what the client may use.
-MODELS = ("serving.baseline_models", "serving.health_models", "serving.models", "serving.query_tables.models")
+MODELS = (
+    "serving.baseline_models",
+    "serving.fleet_models",
+    "serving.health_models",
+    "serving.models",
+    "serving.overview_models",
+    "serving.query_tables.models",
+)
 # Inside jobs/, each room may use those named here; the files beside the rooms, but for this one, are entry points.
 ERRORS = "errors"
 INSIDE_JOBS = {

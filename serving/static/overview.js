@@ -1,6 +1,6 @@
 // The page of streams: loading them, asked for again while the page is seen, and what an operator may do.
 
-import { byId, clock, count, empty } from "./dom.js";
+import { byId, clockOf, count } from "./dom.js";
 import { amiss, late, showState } from "./freshness.js";
 import { failing, get, run } from "./loads.js";
 import { showLogin } from "./login_state.js";
@@ -34,11 +34,11 @@ function draw() {
   rows.show(known.streams, { score: switchingScoring(reload), queries: switchingApplications(reload) });
   const [all, amount] = [known.streams.length, known.streams.filter(wrong).length];
   const streams = `${count(all)} stream${all === 1 ? "" : "s"}`;
-  const text = !all ? "No streams yet" : amount ? `${count(amount)} of ${streams} need${amount === 1 ? "s" : ""} attention` : `Nothing is wrong: ${streams}`;
+  const text = amount ? `${count(amount)} of ${streams} need${amount === 1 ? "s" : ""} attention` : `Nothing is wrong: ${streams}`;
   if (byId("headline").textContent !== text) byId("headline").textContent = text;
   byId("overview").className = amount ? "amiss" : "well";
   document.title = `${amount ? `(${amount}) ` : ""}Streams · Sundial`;
-  empty(byId("streams-empty"), all ? null : "No feed and no query is declared. Declare a feed:", "sundial new feed");
+  byId("streams-loading").hidden = true;
   showFreshness();
 }
 
@@ -46,7 +46,7 @@ function showFreshness() {
   const failures = [...failing.values()];
   showState(amiss(known.health, failures) ?? (known.streams ? ["live", "Live"] : ["waiting", "Loading"]), known.health, failures);
   byId("as-of").hidden = !known.streams || !late(known.at);
-  if (known.streams) byId("as-of").textContent = `As of ${clock("UTC").full(known.at)} UTC.`;
+  if (known.streams) byId("as-of").textContent = `As of ${clockOf("UTC").full(known.at)} UTC.`;
 }
 
 /** Loads at once what the page did not load while it was hidden or offline. */

@@ -9,7 +9,7 @@ import { serverNow } from "./server_time.js";
 /** @typedef {{ score: SwitchStream, queries: SwitchStream }} Switches */
 
 const utc = clock("UTC");
-const PILLS = { failing: "failing", attention: "needs attention", unfinished: "unfinished", off: "off", well: "well" };
+const PILLS = { failing: "failing", attention: "needs attention", unfinished: "unfinished", well: "well", off: "off" };
 const STATES = { starting: "Starts", running: "Runs", swapping: "Takes up another baseline", stopping: "Ends", dead: "Its driver is gone", stale: "Does not report" };
 const REPORTING = ["starting", "running", "swapping", "stopping"];
 

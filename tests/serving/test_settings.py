@@ -52,6 +52,8 @@ def test_settings_of_access_go_together():
     assert one != two
     elsewhere = Settings.from_env(env | airflow | {"SUNDIAL_AIRFLOW_URL": "https://airflow.example.org/"})
     assert elsewhere.airflow_url == "https://airflow.example.org"
+    with pytest.raises(SettingsError, match=r"^SUNDIAL_AIRFLOW_URL is no http\(s\) URL$"):
+        Settings.from_env(env | airflow | {"SUNDIAL_AIRFLOW_URL": "javascript:alert(1)"})
 
 
 def test_the_identity_provider_needs_the_public_address():

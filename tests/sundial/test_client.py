@@ -100,6 +100,13 @@ def test_each_method_answers_what_is_there(state, sundial, feed, lake):  # noqa:
     built = sundial.baseline_of(feed.name, NAME, candidate=0, day_type=3, limit=1)[0]
     assert (built.day_type, built.last4avg, judged.compared_with) == (3, pytest.approx(world.shape(0, feed.slots, 30.0)), 0)
     assert (judged.run_id, judged.expectations[0].observed) == ("run-1", "2 rows at fault")
+    (stream,) = sundial.overview().streams
+    assert (stream.name, stream.standing, stream.feed.baseline_version, stream.next_step.kind) == (
+        feed.name,
+        "off",
+        1,
+        "switch_on",
+    )
     assert (len(sundial.streams()), sundial.health().kafka.caught_up) == (0, False)
 
 
