@@ -30,7 +30,7 @@ export class OverviewRows {
   show(streams, switches) {
     const rows = this.rows.show(streams.map((each) => rowOf(each, switches[each.stream])));
     this.shown = streams.map((each, place) => ({ row: rows[place], each }));
-    for (const { row, each } of this.shown) row.className = each.standing;
+    for (const { row, each } of this.shown) row.className = `is-${each.standing}`;
     this.count();
   }
 
@@ -48,7 +48,7 @@ function rowOf(each, switchIt) {
   const { name, stream, description, queries, standing, troubles, info, feed, next_step: next } = each;
   const names = facts(each).map(([fact]) => fact);
   const content = () => [
-    make("div", { class: "line" }, make("h3", {}, make("a", { href: pageOf(each), text: name })), make("span", { class: "quiet", text: feed ? "scoring" : "queries" }), make("span", { class: `pill ${standing}`, text: PILLS[standing] })),
+    make("div", { class: "line" }, make("h3", {}, make("a", { href: pageOf(each), text: name })), make("span", { class: "quiet", text: feed ? "scoring" : "queries" }), make("span", { class: `pill is-${standing}`, text: PILLS[standing] })),
     make("p", { class: "quiet", text: description ?? queries.join(", ") }),
     make("p", { class: "how state" }),
     ...troubles.map((text) => make("p", { class: "trouble", text })),

@@ -13,6 +13,7 @@ from supervision.files import LaunchRecord, StreamFolder, locked, write_launch
 from tests.serving import world
 from tests.serving.conftest import CHROMIUM, NASTY, declare, declare_query, served
 from tests.serving.static.conftest import ms
+from tests.serving.static.operator.test_dead_letters import connected
 from tests.serving.static.test_accessibility import LOOKS, looked_at, serious
 from tests.support import hostile
 
@@ -100,7 +101,7 @@ def test_each_stream_is_in_words_with_its_figures_and_links_and_what_fails_is_fi
             f"/baselines?feed={feed.name}",
             f"{AIRFLOW}/dags/supervise_streams.{feed.name}",
             f"{AIRFLOW}/dags/nightly_baseline.{feed.name}",
-            "http://127.0.0.1:18080/history/local-1/jobs/",
+            "http://127.0.0.1:18080/history/local-1/",
         ]
         assert [link.get_attribute("href") for link in broken.get_by_role("link").all()][:2] == [
             "/queries?query=places",
@@ -137,25 +138,48 @@ def test_without_an_address_of_airflow_there_is_no_link_to_it(page, offline, fee
         ]
 
 
-def test_a_page_that_cannot_load_says_so_as_of_when_it_is_and_goes_on(page, offline, feed, monkeypatch):
+def test_a_driver_that_does_not_report_has_no_present_figures(page, offline, feed, drive):
+    drive(dt.datetime.now(dt.UTC) - dt.timedelta(minutes=2), {"health": HEALTH})
     with served(offline) as (url, _):
         page.goto(f"{url}/streams")
-        expect(page.locator("#streams > li")).to_have_count(1)
+        row = page.locator("#streams > li").first
+        expect(row.locator(".pill")).to_have_text("failing")
+        expect(row.locator(".state")).to_have_text(re.compile(r"^Does not report since .+ UTC \(\d min\)\.$"))
+        expect(row.locator(".trouble")).to_have_text(re.compile(r"^driver \d+ lives but has not reported for \d+ s: see "))
+        expect(row.locator(".next")).to_have_text("Next: First repair what is named above.")
+        expect(fact(row, "Heartbeat")).to_have_text(re.compile(r"^\d min ago$"))
+        for name in ("Lag", "Readings a second", "Dead letters", "Baseline in use"):
+            expect(fact(row, name)).to_have_count(0)
+
+
+def test_the_link_to_dead_letters_leads_to_them(page, offline, feed):
+    letter = {"feed": feed.name, "partition": 1, "offset": 42, "key": "a", "size": 3, "begins": "00ff"}
+    connected(page, [letter | {"at": "2026-07-01T12:00:02Z", "reason": "no such schema"}])
+    with served(offline) as (url, _):
+        page.set_viewport_size({"width": 360, "height": 500})
+        page.goto(f"{url}/streams")
+        page.get_by_role("link", name="Dead letters").first.click()
+        expect(page.locator("#letters")).to_contain_text("no such schema")
+        expect(page.locator("#letters-title")).to_be_in_viewport()
+        page.unroute_all(behavior="ignoreErrors")
+
+
+def test_a_page_that_cannot_load_says_so_as_of_when_it_is_and_goes_on(page, offline, feed):
+    with served(offline) as (url, _):
         page.clock.install()
-        page.reload()
+        page.goto(f"{url}/streams")
         expect(page.locator("#streams > li")).to_have_count(1)
         expect(page.locator("#as-of")).to_be_hidden()
-        page.route(
-            "**/api/overview", lambda route: route.fulfill(status=500, json={"detail": "It broke.", "remedy": "See its log."})
-        )
+        broken = {"detail": "It broke.", "remedy": "See its log."}
+        page.route(re.compile("/api/overview|/health"), lambda route: route.fulfill(status=500, json=broken))
         page.clock.run_for(25_000)
-        expect(page.locator("#connection")).to_have_text("Not all is loaded")
         expect(page.locator("#problem")).to_contain_text("It broke. See its log.")
+        expect(page.locator("#connection")).to_have_text("Not all is loaded")
         expect(page.locator("#as-of")).to_have_text(re.compile(r"^As of .+ UTC\.$"))
         expect(page.locator("#streams > li")).to_have_count(1)
         page.unroute_all(behavior="ignoreErrors")
         page.clock.run_for(25_000)
-        expect(page.locator("#as-of")).to_be_hidden()
+        expect(page.locator("#as-of")).to_be_hidden(timeout=20_000)
         expect(page.locator("#problem")).not_to_contain_text("It broke.")
 
 
