@@ -23,6 +23,7 @@ from serving import (
     readings_route,
     routes,
     series_route,
+    statement_routes,
 )
 from serving.access import provider_routes
 from serving.access import routes as access_routes
@@ -40,7 +41,7 @@ from serving.settings import Settings
 from serving.state import State
 
 STATIC = Path(__file__).parent / "static"
-OF_FEEDS = (routes, incident_routes, series_route, readings_route, baseline_routes, data_docs)
+OF_FEEDS = (routes, incident_routes, statement_routes, series_route, readings_route, baseline_routes, data_docs)
 ROUTES = (health, fleet, overview, *OF_FEEDS, query_routes, metrics, access_routes, provider_routes, acts, html_pages)
 LOGIN_SECONDS = 12 * 3600
 

@@ -133,6 +133,19 @@ export interface Note {
   text: string;
 }
 
+export interface StatementInfo {
+  feed: string;
+  statement: number;
+  kind: "acknowledge" | "false" | "exclude" | "note";
+  service: string | null;
+  start: string | null;
+  end: string | null;
+  incident: string | null;
+  by: string;
+  at: string;
+  reason: string;
+}
+
 export interface IncidentInfo {
   feed: string;
   service: string;

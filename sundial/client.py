@@ -25,6 +25,7 @@ from serving.health_models import Health, StreamInfo
 from serving.models import AnomalyInfo, Bucket, DeadLetterInfo, FeedInfo, IncidentInfo, Point, ServiceInfo
 from serving.overview_models import Overview
 from serving.query_tables.models import QueryInfo, QueryRow
+from serving.statement_models import InForce, StatementInfo
 from sundial.addresses import events_query, feed_path, service_path, span_query, window_query
 from sundial.errors import ApiError, refused
 from sundial.events import Event, followed
@@ -135,6 +136,20 @@ class Client:
         services."""
         query = {"feed": feed, "service": service, "search": search, "state": state, "kind": kind} | span_query(start, end)
         return self._rows(IncidentInfo, "/api/incidents", limit, page=500, **query)
+
+    def statements(
+        self,
+        feed: str,
+        service: str | None = None,
+        kind: InForce | None = None,
+        limit: int | None = None,
+        start: dt.datetime | None = None,
+        end: dt.datetime | None = None,
+    ) -> Rows[StatementInfo]:
+        """What people said of incidents and of readings, and nobody took back, newest first: all, or what is about a time between
+        start and end, at most 45 days. With `service`, also what is about all services."""
+        query = {"service": service, "kind": kind} | span_query(start, end)
+        return self._rows(StatementInfo, f"{feed_path(feed)}/statements", limit, page=500, **query)
 
     def dead_letters(self, feed: str, limit: int = 100) -> Rows[DeadLetterInfo]:
         """The newest records that could not be read, at most 100, with the reasons."""

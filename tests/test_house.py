@@ -37,6 +37,7 @@ MODELS = (
     "serving.models",
     "serving.overview_models",
     "serving.query_tables.models",
+    "serving.statement_models",
 )
 # Inside jobs/, each room may use those named here; the files beside the rooms, but for this one, are entry points.
 ERRORS = "errors"

@@ -1,19 +1,23 @@
-// A dialog before each act: what is going to be done, one choice if there are several, and a text that is kept.
+// A dialog before each act: what is going to be done, from when to when, one choice if there are several, and a text that is kept.
 
 import { byId, inputById, make } from "./dom.js";
 import { get, send } from "./loads.js";
+import { serverNow } from "./server_time.js";
+import { spanFields } from "./span_fields.js";
 
 /** @import { ActInfo } from "../page.d.ts" */
 /** @typedef {{ text: string, asked: object, disabled?: boolean }} Choice */
-/** @typedef {{ title: string, words: string, button: string, path: string, choices: Choice[], reason: string | null, failed: string, done: () => void }} Ask */
+/** @typedef {{ window: number[], timeZone: string }} AskedSpan from when to when, at first; epoch milliseconds */
+/** @typedef {{ title: string, words: string, button: string, path: string, span?: AskedSpan, choices: Choice[], reason: string | null, failed: string, done: () => void }} Ask */
 
 const LOOK_AGAIN = 1500; // milliseconds
 const SAID = { queued: "Airflow has it in its queue.", running: "Airflow is doing it.", success: "Done." };
 const dialog = () => /** @type {HTMLDialogElement} */ (byId("act"));
 
 /**
- * Opens it. `choices`: what may be asked for; one alone is not offered as a choice. `failed`: what it means if Airflow fails.
- * `reason`: what the text is called that a person gives; null: they give none. `done` is called once it is done.
+ * Opens it. `span`: a part of the past that a person may change, and that is sent as `from` and `to`. `choices`: what may be asked
+ * for; one alone is not offered as a choice. `reason`: what the text is called that a person gives; null: they give none. `failed`:
+ * what it means if Airflow fails. `done` is called once it is done.
  * @param {Ask} ask
  */
 export function askFirst(ask) {
@@ -21,6 +25,9 @@ export function askFirst(ask) {
   byId("act-words").textContent = ask.words;
   byId("act-send").textContent = ask.button;
   byId("act-choices").replaceChildren(...(ask.choices.length > 1 ? ask.choices.map(radio) : []));
+  const fieldset = /** @type {HTMLFieldSetElement} */ (byId("act-span"));
+  fieldset.hidden = fieldset.disabled = ask.span === undefined; // its empty fields would keep the form from being sent
+  const read = ask.span && spanFields("act", ask.span.window, ask.span.timeZone);
   byId("act-reason-label").hidden = ask.reason === null;
   byId("act-reason-name").textContent = ask.reason;
   inputById("act-reason").required = ask.reason !== null;
@@ -29,7 +36,11 @@ export function askFirst(ask) {
   /** @type {HTMLFormElement} */ (byId("act-form")).onsubmit = (event) => {
     event.preventDefault();
     const reason = inputById("act-reason").value.trim();
-    if (reason || ask.reason === null) void act(ask, { ...chosen(ask.choices).asked, ...(ask.reason !== null && { reason }) });
+    const span = read?.() ?? [];
+    if (typeof span === "string") return say(span, "trouble");
+    if (span.some((at) => at > serverNow())) return say("“To” must not be in the future.", "trouble");
+    const [from, to] = span.map((at) => new Date(at).toISOString());
+    if (reason || ask.reason === null) void act(ask, { ...chosen(ask.choices).asked, ...(read && { from, to }), ...(ask.reason !== null && { reason }) });
   };
   byId("act-cancel").onclick = () => dialog().close();
   dialog().showModal();

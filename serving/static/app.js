@@ -35,7 +35,7 @@ const chart = new Chart(byId("chart"), (from, to) => take({ span: span(from, to,
  */
 const now = { series: null, beside: [], loadedAt: Number.NaN, settled: false, whole: false, lacks: null, health: null };
 const newPoints = /** @type {Meanwhile<ScoredPoint>} */ (new Meanwhile());
-const flagged = new Flagged({ left: () => loading.signal, lookAt, lookAtIncident, mark: (own) => chart.mark(own) });
+const flagged = new Flagged({ left: () => loading.signal, lookAt, lookAtIncident, chart });
 const stream = new Stream({ scored: takePoint, anomaly: (each) => flagged.takeAnomaly(each), incident: (each) => flagged.takeIncident(each), resync: reload }, reload);
 let loading = new AbortController(); // ends the requests of a choice that was left
 

@@ -10,6 +10,7 @@ import { TimeChart } from "./time_chart.js";
 
 /** @import { IncidentInfo, Plot, Shown } from "../page.d.ts" */
 /** @import { Earlier } from "./earlier.js" */
+/** @import { ExcludedRanges } from "./excluded.js" */
 
 export class Chart extends TimeChart {
   /**
@@ -24,6 +25,7 @@ export class Chart extends TimeChart {
     this.incidents = /** @type {IncidentInfo[]} */ ([]);
     this.series = /** @type {Shown | null} */ (null);
     this.earlier = /** @type {Earlier | null} */ (null);
+    this.layer = /** @type {ExcludedRanges | null} */ (null); // which draws below everything else
     this.beside = /** @type {Shown[]} */ ([]); // of other services, in the same window
   }
 
@@ -38,7 +40,10 @@ export class Chart extends TimeChart {
     this.earlier = earlier;
     this.beside = beside;
     if (series) this.replot(columns(series, earlier, beside), this.options(series));
-    else this.replot(null, {});
+    else {
+      this.replot(null, {});
+      this.layer?.place(null);
+    }
   }
 
   /**
@@ -76,6 +81,7 @@ export class Chart extends TimeChart {
     const { plot, series, pointed } = this;
     if (!plot || !series) return;
     readout(plot, series, pointed, this.earlier);
+    if ((plot.cursor.left ?? -1) >= 0) this.layer?.pointAt(plot, plot.cursor.left ?? -1);
     plot.over.style.cursor = pointed ? "pointer" : "";
   }
 
@@ -125,11 +131,17 @@ export class Chart extends TimeChart {
         ready: [(/** @type {Plot} */ plot) => plot.over.addEventListener("click", () => this.pointed && this.enter(this.pointed))],
         setSelect: [(/** @type {Plot} */ plot) => this.dragged(plot)],
         setCursor: [() => this.tell()],
-        drawClear: [(/** @type {Plot} */ plot) => shade(plot, this.incidents, colour)],
+        drawClear: [
+          (/** @type {Plot} */ plot) => {
+            this.layer?.shade(plot, colour);
+            shade(plot, this.incidents, colour);
+          },
+        ],
         draw: [
           (/** @type {Plot} */ plot) => {
             markPeaks(plot, this.incidents, colour);
             mark(plot, shown(), colour("quiet"), time);
+            this.layer?.place(plot);
             this.tell();
           },
         ],

@@ -1,4 +1,5 @@
-// Incidents in the chart of a service: shaded from start to end, an open one to the right edge, each with its peak marked.
+// Incidents in the chart of a service: shaded from start to end, an open one to the right edge, each with its peak marked. Excluded
+// ranges are hatched.
 
 import { count } from "./dom.js";
 
@@ -8,13 +9,14 @@ import { count } from "./dom.js";
 const LEAST = 4; // pixels: a short incident can still be seen in five weeks, and met with the pointer
 const RIM = 3; // pixels, along the top
 const RING = 4.5;
+const APART = 8; // pixels, from line to line of what is hatched
 
 /**
- * From where to where an incident is shaded, in the page's pixels from the left of the plot; null: it is out of the window.
+ * From where to where an incident or a range is shaded, in the page's pixels from the left of the plot; null: it is out of the window.
  * @param {Plot} plot
- * @param {IncidentInfo} incident
+ * @param {{ start: string, end: string | null }} incident
  */
-function extent(plot, { start, end }) {
+export function extent(plot, { start, end }) {
   const width = plot.bbox.width / devicePixelRatio;
   const from = plot.valToPos(Date.parse(start) / 1000, "x", false);
   const to = end === null ? width : Math.max(plot.valToPos(Date.parse(end) / 1000, "x", false), from + LEAST);
@@ -43,6 +45,33 @@ export function shade(plot, incidents, colour) {
     ctx.fillStyle = colour(denied(each) ? "quiet" : "anomaly");
     ctx.fillRect(left, bbox.top, width, RIM * scale);
   }
+  ctx.restore();
+}
+
+/**
+ * Hatches a range, below everything else.
+ * @param {Plot} plot
+ * @param {{ start: string, end: string }} range
+ * @param {string} colour
+ */
+export function hatch(plot, range, colour) {
+  const found = extent(plot, range);
+  if (!found) return;
+  const { ctx, bbox } = plot;
+  const scale = devicePixelRatio;
+  const [left, right] = [bbox.left + found.left * scale, bbox.left + found.right * scale];
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(left, bbox.top, right - left, bbox.height);
+  ctx.clip();
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = 2 * scale;
+  ctx.beginPath();
+  for (let x = left - bbox.height; x < right; x += APART * scale) {
+    ctx.moveTo(x, bbox.top + bbox.height);
+    ctx.lineTo(x + bbox.height, bbox.top);
+  }
+  ctx.stroke();
   ctx.restore();
 }
 

@@ -1,7 +1,9 @@
-// The anomalies and incidents of a feed, and the incidents of the chosen service: loading them, and taking those that come.
+// The anomalies and incidents of a feed, and the incidents and excluded ranges of the chosen service: loading them, and taking those
+// that come.
 
 import { chosen, path } from "./choice.js";
 import { byId } from "./dom.js";
+import { ExcludedRanges } from "./excluded.js";
 import { soon } from "./frames.js";
 import { incidents, withIncident } from "./incidents.js";
 import { KeptRows } from "./kept_rows.js";
@@ -11,13 +13,14 @@ import { incidentActs } from "./operator.js";
 import * as panels from "./panels.js";
 
 /** @import { AnomalyInfo, IncidentInfo } from "../page.d.ts" */
+/** @import { Chart } from "./chart.js" */
 
 const [ANOMALIES, INCIDENTS] = [100, 50]; // that are shown
 
 export class Flagged {
   /**
-   * @param {{ left: () => AbortSignal, lookAt: (service: string, at: string) => void, lookAtIncident: (incident: IncidentInfo) => void, mark: (own: IncidentInfo[]) => void }} page
-   * `left` ends the requests of a choice that was left; `mark` shows the incidents of the service in the chart
+   * @param {{ left: () => AbortSignal, lookAt: (service: string, at: string) => void, lookAtIncident: (incident: IncidentInfo) => void, chart: Chart }} page
+   * `left` ends the requests of a choice that was left
    */
   constructor(page) {
     this.page = page;
@@ -26,6 +29,7 @@ export class Flagged {
     this.incidentRows = new KeptRows(byId("incidents"));
     this.newAnomalies = /** @type {Meanwhile<AnomalyInfo>} */ (new Meanwhile());
     this.newIncidents = /** @type {Meanwhile<IncidentInfo>} */ (new Meanwhile());
+    this.excluded = new ExcludedRanges(page.chart, page.left, () => this.load());
   }
 
   /** Another feed is chosen. */
@@ -40,6 +44,7 @@ export class Flagged {
     void run("anomalies", () => this.loadAnomalies());
     void run("incidents", () => this.loadIncidents());
     void run("own", () => this.loadOwn());
+    void run("excluded", () => this.excluded.load());
   }
 
   async loadAnomalies() {
@@ -58,7 +63,7 @@ export class Flagged {
     const query = new URLSearchParams({ service: chosen.service ?? "", limit: String(INCIDENTS), ...(chosen.span ?? { minutes: String(chosen.minutes) }) });
     const [found, since] = !chosen.known ? [[], []] : await this.newIncidents.since(this.get(path(`/incidents?${query}`)));
     this.own = since.filter(isOwn).reduce(withOwn, found);
-    this.page.mark(this.own);
+    this.page.chart.mark(this.own);
   }
 
   /** @param {string} address */
@@ -80,7 +85,7 @@ export class Flagged {
     soon("incidents", () => this.drawIncidents());
     if (!isOwn(incident)) return;
     this.own = withOwn(this.own, incident);
-    soon("own", () => this.page.mark(this.own));
+    soon("own", () => this.page.chart.mark(this.own));
   }
 
   draw() {

@@ -53,6 +53,29 @@ function verdicts({ id, kind, service, start, end }) {
   ];
 }
 
+/**
+ * Excludes a range of a service, or takes that back. `window`: the range that is offered at first, epoch milliseconds.
+ * @type {(feed: FeedInfo, done: () => void) => { exclude: (service: string, window: number[]) => void, takeBack: (statement: number, words: string) => void } | null}
+ */
+export function excluding(feed, done) {
+  if (!isOperator()) return null;
+  const all = { button: "Keep it", path: of(feed, "statements"), reason: "Reason", failed: "Nothing was kept.", done };
+  return {
+    exclude: (service, window) =>
+      askFirst({
+        ...all,
+        title: "Exclude a range",
+        words: "No average and no detector learns from its readings, as if there were none.",
+        span: { window, timeZone: feed.timezone },
+        choices: [
+          { text: `This service only: ${service}`, asked: { verdict: "exclude", service } },
+          { text: `All services of ${feed.name}`, asked: { verdict: "exclude" } },
+        ],
+      }),
+    takeBack: (statement, words) => askFirst({ ...all, title: "Take back the exclusion?", words, choices: [takeBack({ statement })] }),
+  };
+}
+
 /** @type {(feed: FeedInfo, done: () => void) => ((result: GateResultInfo, approve: boolean) => void) | null} */
 export function answering(feed, done) {
   if (!isOperator()) return null;

@@ -25,8 +25,11 @@ export function wallClock(timeZone) {
   /** @type {(at: number) => number} */
   const local = (at) => at + offset(at);
 
-  /** @type {(time: number) => number | null} The instant of a local time: the first of two, null if it is skipped. */
-  const instant = (time) => [offset(time - DAY), offset(time + DAY)].map((ahead) => time - ahead).sort((a, b) => a - b).find((at) => local(at) === time) ?? null;
+  /** @type {(time: number) => number[]} The instants of a local time: none if it is skipped, two if it comes twice. */
+  const instants = (time) => [...new Set([offset(time - DAY), offset(time + DAY)])].map((ahead) => time - ahead).filter((at) => local(at) === time).sort((a, b) => a - b);
 
-  return { local, instant };
+  /** @type {(time: number) => number | null} The first instant of a local time; null if it is skipped. */
+  const instant = (time) => instants(time)[0] ?? null;
+
+  return { local, instant, instants, offset };
 }

@@ -59,6 +59,8 @@ def described(tmp_path_factory, airflow):
     world.archive(lake, FEED, {("a", now): 5})
     found = [world.expectation(), world.expectation(success=False)]
     world.gate_result(lake, FEED, "run-1", True, found, now, world.build(lake, FEED, scales={"a": 20.0}), compared_with=0)
+    for number, name in enumerate(NAMES, start=1):
+        world.say(lake, FEED, number, "exclude", now, ServiceName=name, Reason=name)
     world.data_docs(lake, FEED, "run-1")
     users, token = Users({}).added("olga", "operator", now, None)
     (folder / "users.json").write_text(users.text())

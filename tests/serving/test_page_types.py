@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from serving import baseline_models, fleet_models, health_models, models, overview_models
+from serving import baseline_models, fleet_models, health_models, models, overview_models, statement_models
 from serving.access.provider_routes import ProviderInfo
 from serving.access.routes import Me
 from serving.acts.models import ActInfo
@@ -28,7 +28,7 @@ def interfaces() -> dict[str, dict[str, str]]:
 
 
 def test_the_page_knows_each_model_field_by_field():
-    rooms = (models, baseline_models, health_models, fleet_models, overview_models, query_models)
+    rooms = (models, baseline_models, health_models, fleet_models, overview_models, query_models, statement_models)
     others = {each.__name__: each for each in (Me, ProviderInfo, ActInfo)}
     all_ = {name: each for room in rooms for name, each in vars(room).items()} | others
     declared = {name: each for name, each in all_.items() if isinstance(each, type) and issubclass(each, BaseModel)}

@@ -30,9 +30,12 @@ def test_the_page_of_a_service(page, past, lake, feed, scheme, width):
     world.promote(lake, feed, {"a": 100.0}, candidate_version=9, gate=False, by="omar", reason="a known move", as_of="2026-11-21")
     past.incident("a", NOON + 20 * MINUTE, NOON + 30 * MINUTE, level_shift=True)
     past.incident("b", NOON + 40 * MINUTE, None)
+    world.say(lake, feed, 1, "exclude", NOON + 50 * MINUTE)
     page.goto(f"{past.url}&service=a&compare=2026-06-01&{HOUR}")
     drawn(page)
     expect(page.locator("#incidents li")).to_have_count(2)
+    page.locator("#excluded-bars button").focus()
+    expect(page.locator("#excluded-said")).to_contain_text("excluded by mara")
     assert serious(page) == []
     page.locator("#to-dates").click()
     expect(page.locator("#dates")).to_be_visible()

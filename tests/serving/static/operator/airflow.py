@@ -60,7 +60,9 @@ class Airflow:
         elif conf["verdict"] != "exclude":
             world.say(self._lake, self._feed, number, conf["verdict"], IncidentId=conf["incident"], **said)
         else:
-            world.say(self._lake, self._feed, number, "exclude", AT, ServiceName=conf["service"], **said)
+            start, end = (dt.datetime.fromisoformat(conf[name]) for name in ("from", "to"))
+            said |= {"ServiceName": conf.get("service"), "End": end}
+            world.say(self._lake, self._feed, number, "exclude", start, **said)
 
 
 @contextlib.contextmanager
