@@ -10,15 +10,10 @@ API's models: fields and units of a row are those of the models in `serving`.
 """
 
 import datetime as dt
-import os
 import time
 from collections.abc import Generator, Iterable
-from typing import Any, Literal, Self, TypeVar
-from urllib.parse import quote, urljoin
-
-import httpx
-import pyarrow as pa
-from pydantic import BaseModel
+from typing import Literal
+from urllib.parse import quote
 
 from serving.baseline_models import Baseline, BaselineChange, BaselineRow, GateResultInfo, PromotionInfo
 from serving.health_models import Health, StreamInfo
@@ -27,46 +22,20 @@ from serving.overview_models import Overview
 from serving.query_tables.models import QueryInfo, QueryRow
 from serving.statement_models import InForce, StatementInfo
 from sundial.addresses import events_query, feed_path, service_path, span_query, window_query
-from sundial.errors import ApiError, refused
+from sundial.asking import Asking
+from sundial.errors import ApiError
 from sundial.events import Event, followed
 from sundial.rows import Rows
 
 __all__ = ["ApiError", "Client", "Event", "Rows"]
 
-ARROW = "application/vnd.apache.arrow.stream"
-T = TypeVar("T", bound=BaseModel)
 
-
-class Client:
+class Client(Asking):
     """Every method asks the API once, or once for each page, and raises ApiError where that fails.
 
     url: address of serving. timeout: seconds without a byte after which a request has failed. http: a client of the caller's own,
     for example with the login of a proxy; it stays open. token: of a user (docs/access.md); by default that of SUNDIAL_API_TOKEN.
     """
-
-    def __init__(
-        self,
-        url: str = "http://127.0.0.1:18000",
-        timeout: float = 30.0,
-        http: httpx.Client | None = None,
-        token: str | None = None,
-    ):
-        self._url = url.rstrip("/")
-        self._timeout = timeout
-        self._http = http or httpx.Client()
-        if token := token or os.environ.get("SUNDIAL_API_TOKEN"):
-            self._http.headers["Authorization"] = f"Bearer {token}"
-        self._owns = http is None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        if self._owns:
-            self._http.close()
 
     def feeds(self) -> Rows[FeedInfo]:
         """Every declared feed."""
@@ -237,25 +206,3 @@ class Client:
         what was missed, an event of the kind `resync` says so."""
         query = events_query(feed, service)
         return followed(self._http, f"{self._url}/api/events", query, self._timeout)
-
-    def _rows(self, model: type[T], path: str, limit: int | None = None, page: int | None = None, **query: Any) -> Rows[T]:
-        """page: most rows that one answer may have; None: the path has no pages. limit: most rows of all pages."""
-        if page is not None:
-            query["limit"] = page if limit is None else max(1, min(page, limit))
-        answer = self._get(path, ARROW, query)
-        tables = [pa.ipc.open_stream(answer.content).read_all()]
-        while "next" in answer.links and (limit is None or sum(map(len, tables)) < limit):
-            answer = self._get(urljoin(path, answer.links["next"]["url"]), ARROW)
-            tables.append(pa.ipc.open_stream(answer.content).read_all())
-        return Rows(model, pa.concat_tables(tables).slice(0, limit))
-
-    def _get(self, path: str, accept: str, query: dict[str, Any] | None = None) -> httpx.Response:
-        url = f"{self._url}{path}"
-        known = None if query is None else {name: value for name, value in query.items() if value is not None}
-        try:
-            answer = self._http.get(url, params=known, headers={"Accept": accept}, timeout=self._timeout)
-        except httpx.HTTPError as error:
-            raise ApiError(url, None, f"{type(error).__name__}: {error}", "Is serving there, at that address?") from error
-        if answer.status_code != 200:
-            raise refused(answer)
-        return answer

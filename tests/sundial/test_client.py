@@ -57,6 +57,8 @@ def fill(state, feed, lake) -> None:  # noqa: F811
         state.memory.put_reading(feed.name, NAME, Reading(at + 10_000 * number, 90 + number, 45.0, None, 200.0, True, 0))
         state.memory.put_anomaly(feed.name, Anomaly(NAME, at + 10_000 * number, 90 + number, 45.0, None, 200.0, 0))
         state.incidents.put(feed.name, of(NAME, at + 10_000 * number, "closed" if number else "opened"))
+    world.say(lake, feed, 1, "exclude", NOON, ServiceName=NAME)
+    world.say(lake, feed, 2, "exclude", NOON + 30 * STEP)
     for scale in (10.0, 20.0):
         world.promote(lake, feed, {NAME: scale}, days=[1, 2])
     candidate = world.build(lake, feed, scales={NAME: 30.0})
@@ -88,6 +90,8 @@ def test_each_method_answers_what_is_there(state, sundial, feed, lake):  # noqa:
     assert [each.state for each in sundial.all_incidents()] == ["opened", "closed", "closed"]
     assert list(sundial.all_incidents(feed.name, search="ü?", state="open", kind="deviation")) == [opened]
     assert list(sundial.all_incidents(service=NAME, start=NOON, end=NOON + STEP)) == [opened]
+    assert [(each.statement, each.service) for each in sundial.statements(feed.name, NAME)] == [(2, None), (1, NAME)]
+    assert [each.statement for each in sundial.statements(feed.name, kind="exclude", start=NOON, end=NOON + STEP)] == [1]
     assert [each.version for each in sundial.baseline_versions(feed.name)] == [1, 0]
     assert sundial.baseline(feed.name).in_force == sundial.baseline_versions(feed.name)[0]
     past = sundial.baseline_of(feed.name, NAME, version=0, day_type=2, limit=1)[0]
