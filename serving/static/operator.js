@@ -65,7 +65,7 @@ export function excluding(feed, done) {
       askFirst({
         ...all,
         title: "Exclude a range",
-        words: "No average and no detector learns from its readings, as if there were none.",
+        words: "The robust normal and the detector learn nothing from these readings. The readings stay in history.",
         span: { window, timeZone: feed.timezone },
         choices: [
           { text: `This service only: ${service}`, asked: { verdict: "exclude", service } },
