@@ -89,26 +89,27 @@ def add_feed_or_application(arguments: argparse.ArgumentParser) -> None:
     either = arguments.add_mutually_exclusive_group(required=True)
     either.add_argument("--feed", type=_feed, help="a feed declared under schemas/feeds/")
     either.add_argument("--application", metavar="NAME", help="that queries name")
-    _of_queries(arguments)
+    add_queries(arguments)
 
 
 def application_parser(description: str) -> argparse.ArgumentParser:
     """The command line of a job for an application's queries: `--application`."""
     arguments = argparse.ArgumentParser(description=description)
     arguments.add_argument("--application", required=True, metavar="NAME", help="that queries name")
-    return _of_queries(arguments)
+    add_queries(arguments)
+    return arguments
 
 
 def query_parser(description: str) -> argparse.ArgumentParser:
     """The command line of a job for one query: `--query`."""
     arguments = argparse.ArgumentParser(description=description)
     arguments.add_argument("--query", required=True, metavar="NAME", help="a declared query")
-    return _of_queries(arguments)
-
-
-def _of_queries(arguments: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    arguments.add_argument("--queries", type=Path, default=QUERIES, metavar="FOLDER", help="of declarations (schemas/queries)")
+    add_queries(arguments)
     return arguments
+
+
+def add_queries(arguments: argparse.ArgumentParser) -> None:
+    arguments.add_argument("--queries", type=Path, default=QUERIES, metavar="FOLDER", help="of declarations (schemas/queries)")
 
 
 def topic_parser(description: str) -> argparse.ArgumentParser:

@@ -67,7 +67,7 @@ def records(
     looked_up: what `decode` makes of the whole topics of the tables that live streams are joined with, as a batch.
     """
     read = decoded | (looked_up or {})
-    found = result(query, {alias: _good(rows, query.inputs[alias]) for alias, rows in read.items()})
+    found = result(query, {alias: good(rows, query.inputs[alias]) for alias, rows in read.items()})
     written = encode(found, query, schema_ids)
     for alias, rows in decoded.items():
         if not query.inputs[alias].dead_letters:
@@ -147,21 +147,26 @@ def _written(session: SparkSession, output: Output, schema_id: int | None) -> Co
     return wire.encode(output.record, schema_id, output.version)
 
 
-def _required(rows: DataFrame, query: Query, output: Output) -> list[str]:
-    """Columns that must not be null. Raises JobError listing what of the contract the result lacks."""
-    contract = wire.row_type(rows.sparkSession, output.record, output.version)
+def misfits(rows: DataFrame, output: Output) -> list[str]:
+    """What a result lacks of its output's contract, column by column."""
     has = {field.name: field.dataType.simpleString() for field in rows.schema}
-    wrong = [
+    return [
         f"{field.name} is {has.get(field.name, 'missing')}, must be {field.dataType.simpleString()}"
-        for field in contract
+        for field in wire.row_type(rows.sparkSession, output.record, output.version)
         if has.get(field.name) != field.dataType.simpleString()
     ]
-    if wrong:
+
+
+def _required(rows: DataFrame, query: Query, output: Output) -> list[str]:
+    """Columns that must not be null. Raises JobError listing what of the contract the result lacks."""
+    if wrong := misfits(rows, output):
         raise JobError(f"query {query.name}: the result is no {output.record} for {output.topic}: {'; '.join(wrong)}")
+    contract = wire.row_type(rows.sparkSession, output.record, output.version)
     return [field.name for field in contract if not field.nullable]
 
 
-def _good(decoded: DataFrame, source: Input) -> DataFrame:
+def good(decoded: DataFrame, source: Input) -> DataFrame:
+    """The rows among what `decode` makes of an input, with its watermark."""
     rows = _each(decoded, F.col("Row"))
     return rows.withWatermark(ROW_TIME, source.lateness) if source.lateness else rows
 

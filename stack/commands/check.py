@@ -1,7 +1,12 @@
 """`sundial check`: every mistake in the declarations and contracts of this repository, without Kafka, registry or Airflow."""
 
+import tempfile
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from contracts import avro
 from contracts.alerts import load_routes
@@ -11,12 +16,19 @@ from contracts.declared_topics import declared_topics
 from contracts.feeds import load_feeds
 from contracts.queries import load_queries
 from stack.commands.console import console, failures_reported
+from stack.install import java
+from stack.instance import Instance
+from stack.parts import job
 
 
-def check() -> None:
+def check(
+    queries: Annotated[
+        bool, typer.Option("--queries", help="Also have Spark analyze each query's SQL and columns: half a minute; needs Java.")
+    ] = False,
+) -> None:
     """Check all declarations in schemas/: every mistake with its file and field; exit 1 where there is one."""
     with failures_reported():
-        if found := mistakes():
+        if found := mistakes() or (_of_queries() if queries else []):
             raise DeclarationError("\n".join(found))
         counts = f"{len(load_feeds())} feeds, {len(load_calendar())} of the calendar, {len(load_queries())} queries"
         console.print(f"{counts}, {len(load_routes())} routes of alerts, {len(_contracts())} contracts: no mistake.")
@@ -28,6 +40,14 @@ def mistakes() -> list[str]:
     if not found:  # who writes which topic can be said of sound declarations only
         found = dict.fromkeys(_mistakes(declared_topics))
     return list(found)
+
+
+def _of_queries() -> list[str]:
+    """Mistakes in SQL, conditions and columns. The job gets the addresses of a stack that does not run, as each job asks for
+    some."""
+    java.binary()
+    with tempfile.TemporaryDirectory() as folder:
+        return job.printed(Instance(Path(folder) / "none").make(base=0), "jobs.check_queries").splitlines()
 
 
 def _mistakes(loads: Callable[[], object]) -> list[str]:
