@@ -19,7 +19,7 @@ def parser() -> argparse.ArgumentParser:
     add("--tolerance", type=float, default=120, help="seconds until a stream must go by a new baseline or schema (default 120)")
     add("--patience", type=float, default=600, help="seconds until a stream must be back (default 600)")
     add("--streams", default=STREAMS, help=f"of service-use.score and {OTHERS}: those that run (default {STREAMS})")
-    add("--faketime", type=_library, default=place.faketime(), metavar="FILE", help="libfaketimeMT.so.1, if not installed")
+    add("--faketime", type=_library, default=place.faketime(), metavar="FILE", help="libfaketime.so.1, if not installed")
     add("--report", type=Path, metavar="FILE", help="write the report (Markdown) there, and all logs beside it")
     add("--plan", action="store_true", help="print what the seed decides, and do nothing")
     add("--calm", action="store_true", help="producers alone: no faults and no people")

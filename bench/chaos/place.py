@@ -1,6 +1,7 @@
 """Where a run takes place: a copy of the declarations, so that people may change them, and a small disk for the streams."""
 
 import contextlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from stack.instance import Instance
 LINKED = (".jars", ".classes")  # what setup has made
 LEFT_OUT = (".git", ".venv", ".stack", "build", "__pycache__", ".*_cache", "spark-warehouse", *LINKED)
 DISK = "1500m"  # for all streams' checkpoints, logs and temporary files
+OF_PYTHON = Path("vendor/libfaketime/src/libfaketime.so.1")  # in the Python package libfaketime
 FAKETIME = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib*/faketime/libfaketimeMT.so.1")
 
 
@@ -57,9 +59,11 @@ def keep_logs(instance: Instance, folder: Path) -> None:
 
 
 def faketime() -> Path | None:
-    """The library that sets a process's clock, where one is installed (Debian: libfaketime) that works here."""
-    found = (each for pattern in FAKETIME for each in sorted(Path("/").glob(pattern[1:])))
-    return next((each for each in found if works(each)), None)
+    """The library that sets a process's clock, where one is installed (Debian or PyPI: libfaketime) that works here."""
+    of_system = (each for pattern in FAKETIME for each in sorted(Path("/").glob(pattern[1:])))
+    package = importlib.util.find_spec("libfaketime")
+    of_python = [Path(package.origin).parent / OF_PYTHON] if package and package.origin else []
+    return next((each for each in (*of_system, *of_python) if works(each)), None)
 
 
 def works(library: Path) -> bool:
@@ -68,7 +72,7 @@ def works(library: Path) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         (clock := Path(folder) / "clock").write_text("+1000s\n")
         command = [sys.executable, "-c", script, str(time.time())]
-        return subprocess.run(command, env=os.environ | _environment(library, clock), capture_output=True).returncode == 0
+        return subprocess.run(command, env=os.environ | environment(library, clock), capture_output=True).returncode == 0
 
 
 def set_clock(folder: Path, library: Path) -> Path:
@@ -78,11 +82,11 @@ def set_clock(folder: Path, library: Path) -> Path:
     """
     file = folder.parent / "clock"
     file.write_text("+0s\n")
-    os.environ |= _environment(library, file)
+    os.environ |= environment(library, file)
     return file
 
 
-def _environment(library: Path, clock: Path) -> dict[str, str]:
+def environment(library: Path, clock: Path) -> dict[str, str]:
     return {
         "LD_PRELOAD": str(library),
         "FAKETIME_TIMESTAMP_FILE": str(clock),

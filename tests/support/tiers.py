@@ -40,6 +40,7 @@ MAY_SKIP = (
     "there is no kubectl",
     "no chromium on this machine",
     "there is no promtool",
+    "there is no libfaketime",
     "Kafka Streams' jars are not there",  # the benchmark that needs them fetches them
 )
 WORTH_NOTING = 0.5  # seconds of a fixture's set-up that the report keeps

@@ -1,5 +1,11 @@
 """What a machine cannot have is left out, and said."""
 
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
 import pytest
 
 from bench.chaos import place
@@ -24,3 +30,46 @@ def test_the_copy_is_the_repository_without_what_was_made(tmp_path):
     assert (copy / "schemas/feeds/service-use.yaml").read_text() == (place.REPO / "schemas/feeds/service-use.yaml").read_text()
     assert not (copy / ".git").exists()
     assert (copy / ".jars").resolve() == (place.REPO / ".jars").resolve()
+
+
+def test_the_library_of_the_python_package_is_found(tmp_path, monkeypatch):
+    """By its place alone: nothing of the package is imported."""
+    library = tmp_path / "libfaketime" / place.OF_PYTHON
+    library.parent.mkdir(parents=True)
+    library.touch()
+    (tmp_path / "libfaketime" / "__init__.py").write_text("raise AssertionError")
+    monkeypatch.setattr(place, "FAKETIME", ())
+    monkeypatch.syspath_prepend(tmp_path)
+    assert place.faketime() is None  # an empty file sets no clock
+    monkeypatch.setattr(place, "works", lambda found: found == library)
+    assert place.faketime() == library
+
+
+@pytest.fixture
+def differences(tmp_path) -> Iterator[Iterator[tuple[float, float]]]:
+    """By how many seconds the time of day and the monotonic clock of a process differ from this one's, again and again."""
+    if not (library := place.faketime()):
+        pytest.skip("there is no libfaketime")
+    script = "import time\nwhile True:\n print(time.time(), time.monotonic(), flush=True)\n time.sleep(0.1)"
+    (tmp_path / "clock").write_text("+0s\n")
+    env = os.environ | place.environment(library, tmp_path / "clock")
+    process = subprocess.Popen([sys.executable, "-c", script], env=env, stdout=subprocess.PIPE, text=True)
+
+    def seen() -> Iterator[tuple[float, float]]:
+        for line in process.stdout:
+            of_day, monotonic = map(float, line.split())
+            yield of_day - time.time(), monotonic - time.monotonic()
+
+    yield seen()
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("step", ["-45", "+45"])
+def test_the_clock_of_a_running_process_is_set_and_set_again_and_its_pauses_stay(differences, tmp_path, step):
+    until = time.monotonic() + 30
+    for wanted in (step, "+0"):
+        (tmp_path / "clock").write_text(f"{wanted}s\n")
+        ahead = next(ahead for ahead, _ in differences if abs(ahead - float(wanted)) < 20 or time.monotonic() > until)
+        assert abs(ahead - float(wanted)) < 20
+        assert abs(next(differences)[1]) < 20
