@@ -67,10 +67,17 @@ class Checkpoint:
         if not (self._batches("offsets") or self._batches("commits")):
             for kind in ("offsets", "state", "commits"):
                 shutil.rmtree(self.folder / kind, ignore_errors=True)
+        shutil.rmtree(self._deleted, ignore_errors=True)
 
     def delete(self) -> None:
-        """Have the query begin as one that never ran. It must not run."""
-        shutil.rmtree(self.folder)
+        """Have the query begin as one that never ran. It must not run. The checkpoint is gone at once, so that a kill leaves no
+        part of it."""
+        shutil.rmtree(self._deleted, ignore_errors=True)
+        shutil.rmtree(self.folder.rename(self._deleted))
+
+    @property
+    def _deleted(self) -> Path:
+        return self.folder.with_name(f".{self.folder.name}")
 
     def begin_at(self, topic: str, offsets: dict[int, int]) -> None:
         """Have a query of this one source, which has never run, begin there."""
@@ -111,9 +118,10 @@ class Checkpoint:
 
     def go_on_at(self, topic: str, offsets: dict[int, int]) -> None:
         """Have the query read this topic from these offsets on, by partition, whatever it has read. A batch that was planned and
-        not committed is planned again. The query must not run."""
+        not committed is planned again. The query must not run. After a kill, it can be done again; the newest batch goes first,
+        as Spark looks for the one before each."""
         done = self._batches("commits")
-        for planned in self._batches("offsets"):
+        for planned in sorted(self._batches("offsets"), reverse=True):
             if planned > max(done, default=-1):
                 _delete(self.folder / "offsets" / str(planned))
         there = {str(partition): offset for partition, offset in offsets.items()}
@@ -172,13 +180,16 @@ class Checkpoint:
                 self._rewrite(begin, HEAD_OF_SOURCE, changed)
 
     def _rewrite(self, file: Path, head: int, changed: Callable[[Offsets], Offsets]) -> None:
-        """The file with other offsets of its sources. Hadoop's checksum beside it goes, as it is of the content before."""
+        """The file with other offsets of its sources, all or none of them. Hadoop's checksum beside it goes, as it is of the
+        content before."""
         lines = file.read_text().split("\n")
         for number in range(head, len(lines)):
             if lines[number] != NOTHING:
                 lines[number] = json.dumps(changed(self._parsed(file, lines[number])), separators=(",", ":"))
-        _delete(file)
-        file.write_text("\n".join(lines))
+        unfinished = file.with_name(f".{file.name}.new")
+        unfinished.write_text("\n".join(lines))
+        _delete_checksum(file)
+        unfinished.replace(file)
 
     def _offsets(self, file: Path, head: int) -> list[Offsets]:
         """Of each source that has any, from a file with so many lines before them."""
@@ -199,5 +210,10 @@ class Checkpoint:
 
 
 def _delete(file: Path) -> None:
+    """The checksum first: alone, it would condemn the next file of that name."""
+    _delete_checksum(file)
     file.unlink()
+
+
+def _delete_checksum(file: Path) -> None:
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)

@@ -36,8 +36,8 @@ class TopicsRead:
 
     def begin(self) -> list[Topic]:
         """Before a query starts: the topics as they are now. Raises JobError where it can't read all that is not read yet."""
-        now = [topic_now(self._platform, name) for name in self._names]
-        self._refuse([gap for topic in now for gap in continuity.gaps(topic, self._kept.position(topic.name))])
+        now = self._now()
+        self._refuse(self._gaps(now))
         self._kept.note(now)
         self._ids = {topic.name: topic.id for topic in now}
         self.look()
@@ -46,7 +46,7 @@ class TopicsRead:
     def same(self) -> list[Topic]:
         """While a query runs: the topics as they are now. Raises JobError where one is not the topic of `begin` any more."""
         self._topics.described()  # a broker that is silent says so sooner here
-        now = [topic_now(self._platform, name) for name in self._names]
+        now = self._now()
         self._refuse_other({topic.name: topic.id for topic in now})
         return now
 
@@ -63,6 +63,10 @@ class TopicsRead:
             if self._cores and topic.partitions > self._cores / 2:
                 self._judge_cores(name, topic.partitions, self._cores)
 
+    def lost(self) -> list[str]:
+        """What the query can't read any more; empty if it can go on."""
+        return self._gaps(self._now())
+
     def skip_lost(self) -> list[str]:
         """Have the query, which must not run, go on with what the topics hold. Returns what is lost; empty if nothing is."""
         lost = []
@@ -72,6 +76,12 @@ class TopicsRead:
                 self._kept.go_on_at(topic, continuity.after_gaps(topic, reached))
                 lost += gaps
         return lost
+
+    def _now(self) -> list[Topic]:
+        return [topic_now(self._platform, name) for name in self._names]
+
+    def _gaps(self, now: list[Topic]) -> list[str]:
+        return [gap for topic in now for gap in continuity.gaps(topic, self._kept.position(topic.name))]
 
     def _judge_cores(self, name: str, partitions: int, cores: int) -> None:
         """Of fewer than two for each partition. Raises JobError where one has none."""
