@@ -23,6 +23,7 @@ def declared(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.mark.full
 def test_each_mistake_is_named_with_its_file_and_a_sound_query_has_none(declared):
     assert CliRunner().invoke(app, ["check", "--queries"]).exit_code == 0
     content = yaml.safe_load((declared / "rides-by-amount.yaml").read_text()) | {"name": "wrong"}

@@ -21,7 +21,8 @@ def test_with_nothing_there_everything_says_none_yet(client, feed):
     assert client.get(f"/api/feeds/{feed.name}/services").json() == []
     assert client.get(f"/api/feeds/{feed.name}/anomalies").json() == []
     assert client.get(f"/api/feeds/{feed.name}/incidents").json() == []
-    assert client.get(f"/api/feeds/{feed.name}/baseline").json() == {"version": None, "in_force": None, "history": []}
+    nothing = {"version": None, "in_force": None, "special_days": [], "history": []}
+    assert client.get(f"/api/feeds/{feed.name}/baseline").json() == nothing
     assert client.get(f"/api/feeds/{feed.name}/gate-results").json() == []
     assert client.get("/api/streams").json() == []
 
