@@ -1,7 +1,9 @@
 """What tests of every room may ask for. Nothing is started until a test asks, and everything is stopped even if tests fail."""
 
+import contextlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -26,16 +28,23 @@ def quiet(_: str) -> None:
     """Progress that nobody reads."""
 
 
-@pytest.fixture(scope="session")
-def broker(tmp_path_factory) -> Iterator[Instance]:
-    """Kafka and a schema registry, both empty: `.kafka`, `.registry`, `.environment()`."""
-    instance = Instance(tmp_path_factory.mktemp("broker")).make(base=0)
+@contextlib.contextmanager
+def kafka_and_registry(folder: Path) -> Iterator[Instance]:
+    """Both empty, in this folder: `.kafka`, `.registry`, `.environment()`."""
+    instance = Instance(folder).make(base=0)
     try:
         kafka.start(instance)
         registry.start(instance)
         yield instance
     finally:
         lifecycle.down(instance, quiet)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory) -> Iterator[Instance]:
+    """Kafka and a schema registry of all tests of a worker."""
+    with kafka_and_registry(tmp_path_factory.mktemp("broker")) as instance:
+        yield instance
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from stack.instance import Instance
-from stack.parts import kafka, lifecycle, process, registry
-from tests.conftest import quiet
+from stack.parts import kafka, process
+from tests.conftest import kafka_and_registry
 from tests.serving import derived, world
 from tests.serving.conftest import CHROMIUM, served
 from tests.serving.static.conftest import drawn, readings_come
@@ -22,13 +22,8 @@ SOON = 60_000  # milliseconds
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory) -> Iterator[Instance]:
     """Kafka and a schema registry of these tests' own, because they stop it."""
-    instance = Instance(tmp_path_factory.mktemp("restarts")).make(base=0)
-    try:
-        kafka.start(instance)
-        registry.start(instance)
+    with kafka_and_registry(tmp_path_factory.mktemp("restarts")) as instance:
         yield instance
-    finally:
-        lifecycle.down(instance, quiet)
 
 
 def flag(topics: derived.Topics, at: dt.datetime, value: int) -> None:
