@@ -62,6 +62,7 @@ def test_a_page_lives_through_a_restart_of_serving(page, online, feed, lake, at,
     drive(dt.datetime.now(dt.UTC), {})
     topics.send("scored", [derived.scored("a", at(number), 100 + number % 3) for number in range(30)])
     with served(online) as (url, state):
+        until("the topics are read", lambda: state.live.status.records == 30 and state.live.status.as_of)
         readings_come(state, monkeypatch)
         page.goto(f"{url}/?feed={feed.name}&service=a&minutes=60")
         expect(page.locator("#connection")).to_have_text("Live")
