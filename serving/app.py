@@ -12,6 +12,7 @@ from starlette.middleware.sessions import SessionMiddleware
 from serving import (
     baseline_routes,
     data_docs,
+    event_routes,
     fleet,
     health,
     html_pages,
@@ -41,7 +42,7 @@ from serving.settings import Settings
 from serving.state import State
 
 STATIC = Path(__file__).parent / "static"
-OF_FEEDS = (routes, incident_routes, statement_routes, series_route, readings_route, baseline_routes, data_docs)
+OF_FEEDS = (routes, event_routes, incident_routes, statement_routes, series_route, readings_route, baseline_routes, data_docs)
 ROUTES = (health, fleet, overview, *OF_FEEDS, query_routes, metrics, access_routes, provider_routes, acts, html_pages)
 LOGIN_SECONDS = 12 * 3600
 
@@ -54,7 +55,8 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         long_reads.start()
         state.events.open()
-        state.baseline_services.start()
+        state.lake_watch.start()
+        state.stream_watch.start()
         state.live.start()
         state.backlog.start()
         with closed_on_signal(state.events):
@@ -62,7 +64,9 @@ def create_app(settings: Settings) -> FastAPI:
         state.events.close()
         state.live.stop()
         state.backlog.stop()
-        state.baseline_services.stop()
+        state.lake_watch.stop()
+        state.stream_watch.stop()
+        state.changed_rows.stop()
         state.query_tables.stop()
 
     app = FastAPI(

@@ -41,6 +41,12 @@ class SpecialDay(BaseModel):
     reason: Annotated[str, Field(description="What decided so: a declaration, or the evidence of past days.")]
 
 
+class PromotionEvent(PromotionInfo):
+    """A commit that changed the baseline in force, as the events carry it."""
+
+    feed: str
+
+
 class Baseline(BaseModel):
     version: Annotated[
         int | None,
@@ -65,7 +71,9 @@ class Expectation(BaseModel):
     sample: Annotated[list[Any], Field(description="First rows at fault.")]
 
 
-class GateResultInfo(BaseModel):
+class GateOutcome(BaseModel):
+    """Whether the gate lets a candidate through."""
+
     run_id: str
     candidate_version: int
     compared_with: Annotated[
@@ -74,6 +82,15 @@ class GateResultInfo(BaseModel):
     ]
     checked_at: dt.datetime
     success: Annotated[bool, Field(description="Whether it may be promoted: no expectation failed, but for warnings.")]
+
+
+class GateEvent(GateOutcome):
+    """The same as the events carry it."""
+
+    feed: str
+
+
+class GateResultInfo(GateOutcome):
     expectations: list[Expectation]
     docs_url: Annotated[
         str | None, Field(description="Path of Great Expectations' own report (Data Docs); null: there is none any more.")

@@ -1,66 +1,48 @@
-"""New records to the pages that listen: one bounded queue per listener, so a slow page costs little and slows no other."""
+"""What is new to those who listen: one bounded queue per listener, so a slow one costs little and slows no other."""
 
 import asyncio
 import contextlib
-import itertools
+import heapq
 import re
 import secrets
 import signal
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Container, Iterator
 from dataclasses import dataclass, field
 
-from serving.incidents import Incident
-from serving.memory import Anomaly, Reading
+from serving.kept_events import ALIVE, KINDS, RESYNC, ROW, SCORED, Event, Kept, KeptEvents, Wanted
 
-SCORED, ANOMALY, INCIDENT, RESYNC, ALIVE = "scored", "anomaly", "incident", "resync", "alive"
 ALIVE_SECONDS = 10.0  # after so long without another event a listener is told that the line is well
 ASK_SECONDS = 0.5  # how often a listener's login is looked at: a removed user is out within a second
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One new record of a service; `record` is the Reading, Anomaly or Incident, None for resync and alive."""
-
-    kind: str
-    feed: str
-    service: str
-    record: Reading | Anomaly | Incident | None
+ROOM = 8_000_000  # bytes of the rows of queries that wait or are kept, however many listen
 
 
 @dataclass(eq=False)
 class Listener:
-    """One page. Receives its feed's anomalies and incidents, and the scored readings of its services. If it named no service,
-    readings of every service; if it named no feed, events of every feed."""
+    """A page or a program that gets what it wants of all events."""
 
-    feed: str | None
-    services: frozenset[str]
+    wanted: Wanted
     capacity: int
     begins: str = ""  # the id of the event after which it listens
-    waiting: deque[tuple[str, Event]] = field(default_factory=deque)  # with their ids
+    waiting: deque[Kept] = field(default_factory=deque)
     lost: bool = False
     closed: bool = False
     awake: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def wants(self, event: Event) -> bool:
-        return self.feed in (None, event.feed) and (
-            event.kind in (ANOMALY, INCIDENT) or not self.services or event.service in self.services
-        )
-
-    def offer(self, id_: str, event: Event) -> None:
+    def offer(self, kept: Kept) -> None:
         """Queues the event if it is one of the listener's; a full queue is dropped whole and the listener must reload."""
-        if not self.wants(event):
+        if not self.wanted.has(kept.event):
             return
         if len(self.waiting) >= self.capacity:
-            self.waiting.clear()
-            self.lost = True
-        self.waiting.append((id_, event))
+            self.lose()
+        self.waiting.append(kept)
         self.awake.set()
 
     def lose(self) -> None:
-        """It must reload."""
+        """What waits is dropped, and it must reload."""
+        self.waiting.clear()
         self.lost = True
         self.awake.set()
 
@@ -79,26 +61,30 @@ class Listener:
                 return
             if not self.awake.is_set():
                 if time.monotonic() - spoken >= ALIVE_SECONDS:
-                    yield None, Event(ALIVE, self.feed or "", "", None)
+                    yield None, Event(ALIVE, self.wanted.feed or "", "", None)
                     spoken = time.monotonic()
                 continue
             spoken = time.monotonic()
             self.awake.clear()
             if self.lost:
                 self.lost = False
-                yield None, Event(RESYNC, self.feed or "", "", None)
+                yield None, Event(RESYNC, self.wanted.feed or "", "", None)
             while self.waiting and not self.closed:
-                yield self.waiting.popleft()
+                yield self.waiting.popleft()[1:]
 
 
 class Events:
-    """Hands events from the consumer thread to the listeners on the server's event loop. Keeps the newest `capacity` of them, so
-    that a listener whose connection broke goes on where it was."""
+    """Hands events from the threads that find them to the listeners on the server's event loop. Keeps the newest, so that a
+    listener whose connection broke goes on where it was: `capacity` scored readings, as many rows of queries within `room` bytes,
+    and as many of all other events, which are rarer."""
 
-    def __init__(self, capacity: int):
+    def __init__(self, capacity: int, room: int = ROOM):
         self._capacity = capacity
         self._listeners: set[Listener] = set()
-        self._kept: deque[tuple[str, Event]] = deque(maxlen=capacity)
+        self._rows = KeptEvents(capacity, room)
+        self._kept: dict[str, KeptEvents] = dict.fromkeys(KINDS, KeptEvents(capacity))
+        self._kept |= {SCORED: KeptEvents(capacity), ROW: self._rows}
+        self._rows_since: dict[str, int] = {}  # by query, the number of the event after which each of its rows became one
         self._count = 0  # events so far; an event's id ends in its number
         self._process = secrets.token_hex(4)  # an id says nothing to another process: its events have other numbers
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -107,6 +93,10 @@ class Events:
     @property
     def listeners(self) -> int:
         return len(self._listeners)
+
+    def queries(self) -> set[str]:
+        """Those whose rows somebody listens to. From any thread."""
+        return {query for each in tuple(self._listeners) for query in each.wanted.queries}
 
     def open(self) -> None:
         """Binds to the running event loop."""
@@ -121,18 +111,24 @@ class Events:
         """Ends the streams of all other feeds. From any thread."""
         self._on_loop(self._leave, feeds)
 
+    def let_go(self, query: str) -> None:
+        """From now on its rows become no events: ends the streams of its listeners. From any thread."""
+        self._on_loop(self._let_go, query)
+
     def close(self) -> None:
         """Ends every listener's stream, so that the server can stop. From any thread or signal handler."""
         self._closed = True
         self._on_loop(self._end)
 
     @contextlib.contextmanager
-    def listening(self, feed: str | None, services: Iterable[str] = (), after: str | None = None) -> Iterator[Listener]:
+    def listening(self, wanted: Wanted, after: str | None = None) -> Iterator[Listener]:
         """A listener of all that comes from now on, or since the event with the id `after`. If events since then are not kept any
         more, or the id is of another process, the listener first gets `resync`."""
-        listener = Listener(feed, frozenset(services), self._capacity, self._id(self._count), closed=self._closed)
+        listener = Listener(wanted, self._capacity, self._id(self._count), closed=self._closed)
         if after is not None:
             self._resume(listener, after)
+        for query in wanted.queries:
+            self._rows_since.setdefault(query, self._count)
         self._listeners.add(listener)
         try:
             yield listener
@@ -140,14 +136,16 @@ class Events:
             self._listeners.discard(listener)
 
     def _resume(self, listener: Listener, after: str) -> None:
+        wanted = listener.wanted
         found = re.fullmatch(f"{self._process}-([0-9]{{1,18}})", after)
-        gone = self._count - len(self._kept)
+        kept = {self._kept[kind] for kind in wanted.kinds}
+        gone = max([*(each.gone for each in kept), *(self._rows_since.get(query, self._count + 1) for query in wanted.queries)])
         if found is None or not gone <= int(found[1]) <= self._count:
             listener.lose()
             return
         listener.begins = after
-        for id_, event in itertools.islice(self._kept, int(found[1]) - gone, None):
-            listener.offer(id_, event)
+        for each in heapq.merge(*(each.after(int(found[1])) for each in kept)):
+            listener.offer(each)
 
     def _id(self, number: int) -> str:
         return f"{self._process}-{number}"
@@ -160,14 +158,23 @@ class Events:
     def _offer(self, events: list[Event]) -> None:
         for event in events:
             self._count += 1
-            id_ = self._id(self._count)
-            self._kept.append((id_, event))
+            kept = Kept(self._count, self._id(self._count), event)
+            self._kept[event.kind].put(kept)
             for listener in self._listeners:
-                listener.offer(id_, event)
+                listener.offer(kept)
+        for listener in self._listeners:
+            if listener.wanted.queries and listener.waiting and listener.waiting[0].number <= self._rows.gone:
+                listener.lose()  # else its queue alone would hold the rows that were let go
 
     def _leave(self, feeds: Container[str]) -> None:
         for listener in self._listeners:
-            if listener.feed is not None and listener.feed not in feeds:
+            if listener.wanted.feed is not None and listener.wanted.feed not in feeds:
+                listener.close()
+
+    def _let_go(self, query: str) -> None:
+        self._rows_since.pop(query, None)
+        for listener in self._listeners:
+            if query in listener.wanted.queries:
                 listener.close()
 
     def _end(self) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Container
 from contracts.feeds import Feed
 from serving import series
 from serving.decoder import Decoder, Undecodable
-from serving.events import ANOMALY, INCIDENT, SCORED, Event
 from serving.incidents import Incident, Incidents
+from serving.kept_events import ANOMALY, INCIDENT, SCORED, Event
 from serving.memory import Anomaly, Memory, Reading
 
 

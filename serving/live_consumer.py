@@ -18,8 +18,9 @@ from confluent_kafka.admin import AdminClient
 
 from contracts.feeds import Feed
 from serving.decoder import RegistryUnavailable, Undecodable
-from serving.events import Event, Events
+from serving.events import Events
 from serving.intake import Intake
+from serving.kept_events import Event
 from serving.partitions import Place, described, offsets_at, offsets_before_end
 
 log = logging.getLogger("serving.live_consumer")

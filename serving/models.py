@@ -89,6 +89,9 @@ class Point(BaseModel):
     baseline_version: Version
 
 
+EventKind = Literal["scored", "anomaly", "incident", "promotion", "gate", "stream", "row"]
+
+
 class ScoredPoint(Point):
     """A point as the events carry it."""
 

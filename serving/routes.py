@@ -1,31 +1,21 @@
 """The HTTP API."""
 
-from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Query, Response
-from fastapi.concurrency import run_in_threadpool
-from fastapi.sse import EventSourceResponse, ServerSentEvent
+from fastapi import APIRouter, Query, Response
 
-from contracts.exclusions import Statement
 from contracts.feeds import Feed
 from serving import dead_letters, health_models, models, rows, series, streams
-from serving.access.guard import Admitted
-from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, declared, known_service
-from serving.events import Event
-from serving.incidents import Incident
-from serving.judged_incidents import incident_info
+from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, known_service
 from serving.lake import if_readable
-from serving.memory import Anomaly, Reading
+from serving.memory import Anomaly
 from serving.pages import AskedPlace
-from serving.problems import ProblemError
 from serving.rows import PAGED, ROWS, Format
 from serving.state import State
 
 router = APIRouter()
-MOST_LISTENED_TO = 20  # services by one listener; who wants more takes all
 
 
 @router.get("/api/feeds", tags=["feeds"], summary="Every declared feed", response_model=list[models.FeedInfo], responses=ROWS)
@@ -91,7 +81,7 @@ def anomalies(
         known_service(state, feed, service)
     newest = state.memory.anomalies(feed.name, place.needed(limit, state.settings.anomalies_per_feed), service)
     page = place.cut(newest, limit, lambda each: (-each.at, each.service))
-    return rows.answer(wanted, models.AnomalyInfo, [_anomaly_info(feed, each) for each in page.rows], page.link)
+    return rows.answer(wanted, models.AnomalyInfo, [anomaly_info(feed, each) for each in page.rows], page.link)
 
 
 @router.get(
@@ -125,72 +115,7 @@ def running_streams(state: CurrentState, wanted: Format) -> Response:
     return rows.answer(wanted, health_models.StreamInfo, [health_models.StreamInfo(**asdict(each)) for each in found])
 
 
-def listened_to(
-    state: CurrentState,
-    feed: Annotated[str | None, Query(description="Events of this feed only; of every feed if left out.")] = None,
-    service: Annotated[
-        list[str] | None,
-        Query(max_length=MOST_LISTENED_TO, description="Scored readings of these services of `feed`; of all if left out."),
-    ] = None,
-) -> tuple[Feed | None, list[str]]:
-    if feed is None:
-        if service:
-            remedy = "Name its feed too, or leave the service out."
-            raise ProblemError(422, "invalid-parameter", "A parameter is not valid", "service: it goes with a feed.", remedy)
-        return None, []
-    known = declared(feed, state)
-    return known, [known_service(state, known, each) for each in service or ()]
-
-
-@router.get(
-    "/api/events",
-    tags=["feeds"],
-    summary="New scored readings, anomalies and incidents as they come (Server-Sent Events)",
-    response_class=EventSourceResponse,
-    responses=REFUSED,
-)
-async def events(
-    what: Annotated[tuple[Feed | None, list[str]], Depends(listened_to)],
-    state: CurrentState,
-    admitted: Admitted,
-    last_event_id: Annotated[
-        str | None, Header(description="The id of the last event that was received: the events after it come first.")
-    ] = None,
-) -> AsyncIterator[ServerSentEvent]:
-    """`scored` carries a point as in the series, with its feed and service; `anomaly` one as in the list of anomalies, of every
-    service of the feed; `incident` one as in the list of incidents; `resync` says that this listener was too slow, or too long
-    away, and has to load afresh; `alive`, after 10 s without another event, that the line is well."""
-    feed, services = what
-    with state.events.listening(feed.name if feed else None, services, last_event_id) as listener:
-        yield ServerSentEvent(comment="listening", id=listener.begins, retry=2000)
-        async for id_, event in listener.heard(admitted):
-            its = state.feeds.get(event.feed)
-            if its is None and event.record is not None:
-                continue  # the feed was declared until just now
-            of_incident = isinstance(event.record, Incident)
-            said = await run_in_threadpool(state.tables.statements, its) if its and of_incident else ()
-            yield ServerSentEvent(event=event.kind, id=id_, raw_data=event_json(its, event, said))
-
-
-def event_json(feed: Feed | None, event: Event, said: Sequence[Statement] = ()) -> str:
-    """As the API's answers are written: a number that is not finite, such as the upper end of a very wide band, is null.
-
-    feed: that of the record; None for an event without one. said: what people said of incidents, and is in force.
-    """
-    if feed is None:
-        return "{}"
-    if isinstance(event.record, Reading):
-        return models.ScoredPoint(
-            feed=feed.name, service=event.service, **dict(series.point(feed, event.record))
-        ).model_dump_json()
-    if isinstance(event.record, Anomaly):
-        return _anomaly_info(feed, event.record).model_dump_json()
-    if isinstance(event.record, Incident):
-        return incident_info(feed, event.record, said).model_dump_json()
-    return "{}"
-
-
-def _anomaly_info(feed: Feed, anomaly: Anomaly) -> models.AnomalyInfo:
+def anomaly_info(feed: Feed, anomaly: Anomaly) -> models.AnomalyInfo:
     at = series.instant(anomaly.at)
     return models.AnomalyInfo(
         feed=feed.name,

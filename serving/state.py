@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from contracts.feeds import Feed
@@ -15,7 +16,6 @@ from serving.access.rate_limit import ACTS, FAILED_LOGINS, RateLimit
 from serving.acts.through_airflow import ThroughAirflow
 from serving.archive import Archive
 from serving.backlog import Backlog
-from serving.baseline_services import BaselineServices
 from serving.baseline_versions import BaselineVersions
 from serving.dead_letters import DeadLetters
 from serving.declared_feeds import DeclaredFeeds
@@ -25,13 +25,16 @@ from serving.history import KNOWN_DATES, History
 from serving.incidents import Incidents
 from serving.intake import Intake
 from serving.lake import Lake, if_readable
+from serving.lake_watch import LakeWatch
 from serving.live_consumer import LiveConsumer
 from serving.memory import Memory
+from serving.query_tables.changed_rows import ChangedRows
 from serving.query_tables.declared_queries import DeclaredQueries
 from serving.query_tables.query_tables import QueryTables
 from serving.scored import Scored
 from serving.series_answers import SeriesAnswers
 from serving.settings import Settings
+from serving.stream_watch import StreamWatch
 from serving.tables import Tables
 
 T = TypeVar("T")
@@ -50,7 +53,8 @@ class State:
     backlog: Backlog
     dead_letters: DeadLetters
     answers: SeriesAnswers
-    baseline_services: BaselineServices
+    lake_watch: LakeWatch
+    stream_watch: StreamWatch
     baseline_versions: BaselineVersions
     users: KnownUsers
     failed_logins: RateLimit
@@ -60,6 +64,7 @@ class State:
     audit: Audit
     queries: DeclaredQueries
     query_tables: QueryTables
+    changed_rows: ChangedRows
 
     @classmethod
     def of(cls, settings: Settings) -> "State":
@@ -74,7 +79,8 @@ class State:
         tables = Tables(Lake(settings.lake))
         history = History(tables.lake)
         backlog = Backlog(kafka, lambda: declared.feeds, history, intake)
-        baseline_services = BaselineServices(lambda: declared.feeds, tables, memory)
+        queries = DeclaredQueries(settings.feeds.parent / QUERIES.name)
+        query_tables = QueryTables(kafka, settings.registry)
         return cls(
             settings,
             declared,
@@ -87,7 +93,8 @@ class State:
             backlog,
             DeadLetters(kafka),
             SeriesAnswers(),
-            baseline_services,
+            LakeWatch(lambda: declared.feeds, tables, memory, events),
+            StreamWatch(Path(settings.streams), settings.spark_history, events),
             BaselineVersions(tables),
             KnownUsers(settings.users),
             RateLimit(*FAILED_LOGINS),
@@ -95,8 +102,9 @@ class State:
             RateLimit(*ACTS),
             ThroughAirflow(settings.airflow_rest(), settings.airflow_url or settings.airflow),
             Audit(settings.audit),
-            DeclaredQueries(settings.feeds.parent / QUERIES.name),
-            QueryTables(kafka, settings.registry),
+            queries,
+            query_tables,
+            ChangedRows(kafka, queries, query_tables, events),
         )
 
     @property

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from serving.baseline_models import Baseline, BaselineChange, BaselineRow, GateResultInfo, PromotionInfo
 from serving.health_models import Health, StreamInfo
-from serving.models import AnomalyInfo, Bucket, DeadLetterInfo, FeedInfo, IncidentInfo, Point, ServiceInfo
+from serving.models import AnomalyInfo, Bucket, DeadLetterInfo, EventKind, FeedInfo, IncidentInfo, Point, ServiceInfo
 from serving.overview_models import Overview
 from serving.query_tables.models import QueryInfo, QueryRow
 from serving.statement_models import InForce, StatementInfo
@@ -200,9 +200,16 @@ class Client(Asking):
         """Whether serving works, and what to do about what does not."""
         return Health.model_validate_json(self._get("/health", "application/json").content)
 
-    def events(self, feed: str | None = None, service: str | Iterable[str] | None = None) -> Generator[Event, None, None]:
-        """Scored readings, anomalies and incidents as they come, without end. service: one or several of `feed`, at most 20, of
-        which scored readings come; None: of all. After a lost connection it goes on where it was. Where serving no longer has
-        what was missed, an event of the kind `resync` says so."""
-        query = events_query(feed, service)
+    def events(
+        self,
+        feed: str | None = None,
+        service: str | Iterable[str] | None = None,
+        kinds: Iterable[EventKind] = (),
+        queries: Iterable[str] = (),
+    ) -> Generator[Event, None, None]:
+        """What is new as it comes, without end. service: one or several of `feed`, at most 20, of which scored readings come;
+        None: of all. kinds: events of these kinds only; none: of all. queries: also the rows of their tables as they change.
+        After a lost connection it goes on where it was. Where serving no longer has what was missed, an event of the kind
+        `resync` says so."""
+        query = events_query(feed, service) | {"event": list(kinds), "query": list(queries)}
         return followed(self._http, f"{self._url}/api/events", query, self._timeout)

@@ -1,27 +1,38 @@
 """Events of /api/events as they come, over as many connections as it takes."""
 
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import httpx
 from pydantic import BaseModel
 
-from serving.models import AnomalyInfo, IncidentInfo, ScoredPoint
+from serving.baseline_models import GateEvent, PromotionEvent
+from serving.health_models import StreamInfo
+from serving.models import AnomalyInfo, EventKind, IncidentInfo, ScoredPoint
+from serving.query_tables.models import RowEvent
 from sundial.errors import ApiError, refused
 
-RECORDS: dict[str, type[BaseModel]] = {"scored": ScoredPoint, "anomaly": AnomalyInfo, "incident": IncidentInfo}
+RECORDS: dict[EventKind, type[BaseModel]] = {
+    "scored": ScoredPoint,
+    "anomaly": AnomalyInfo,
+    "incident": IncidentInfo,
+    "promotion": PromotionEvent,
+    "gate": GateEvent,
+    "stream": StreamInfo,
+    "row": RowEvent,
+}
 DEAD = 25.0  # seconds without a byte after which the connection is dead: `alive` comes every ten
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0  # seconds before another connection
 
 
 @dataclass(frozen=True)
 class Event:
-    """kind: scored, anomaly, incident or resync. record: a point with its feed and service, an anomaly, an incident; of `resync`,
-    which says that events were lost, None."""
+    """record: what is new, of the type that RECORDS has for the kind; of `resync`, which says that events were lost, None."""
 
-    kind: str
-    record: ScoredPoint | AnomalyInfo | IncidentInfo | None
+    kind: EventKind | Literal["resync"]
+    record: ScoredPoint | AnomalyInfo | IncidentInfo | PromotionEvent | GateEvent | StreamInfo | RowEvent | None
 
 
 @dataclass
@@ -33,7 +44,7 @@ class _Message:
     data: str = ""
 
 
-def followed(http: httpx.Client, url: str, query: dict[str, list[str]], timeout: float) -> Generator[Event, None, None]:
+def followed(http: httpx.Client, url: str, query: Mapping[str, list[str]], timeout: float) -> Generator[Event, None, None]:
     """Raises ApiError where the first connection fails, or a request is refused (status 4xx); else it connects again."""
     last, connected, pause = None, False, FIRST_PAUSE
     while True:

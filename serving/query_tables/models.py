@@ -34,6 +34,14 @@ class QueryRow(BaseModel):
     problem: Annotated[str | None, Field(description="Why the value can't be read; else null.")]
 
 
+class RowEvent(QueryRow):
+    """A row that has changed, as the events carry it."""
+
+    query: str
+    topic: str
+    removed: Annotated[bool, Field(description="Whether the key is removed; the value is then null.")]
+
+
 class QueryTable(BaseModel):
     """A part of a query's table."""
 

@@ -1,5 +1,6 @@
 """The tables that somebody asked for lately, and their rows as Python values."""
 
+import datetime as dt
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from serving.live_consumer import QUIET
 from serving.problems import ProblemError
 from serving.query_tables.json_values import plain
 from serving.query_tables.kept_rows import KeptRows, Record
+from serving.query_tables.models import QueryRow
 from serving.query_tables.topic_table import Found, TopicTable
 
 MOST = 8  # tables at a time: each costs a connection and its threads; then one goes, see TopicTable.age
@@ -54,9 +56,15 @@ class QueryTables:
                 known = self._tables[topic] = TopicTable(self._kafka, self._admin, topic, ROOM, IDLE)
         return known
 
-    def value(self, record: Record, output: Output) -> tuple[Any, str | None]:
-        """The record's value for JSON, or null and why it can't be read. Raises ProblemError if the registry does not answer."""
-        value = record.value or b""
+    def row(self, key: bytes, record: Record, output: Output) -> QueryRow:
+        """For JSON; the value is null if the record removes its key. Raises ProblemError if the registry does not answer."""
+        value, problem = (None, None) if record.value is None else self._value(record.value, output)
+        at = dt.datetime.fromtimestamp(record.at / 1000, dt.UTC)
+        text = key.decode(errors="replace")
+        return QueryRow(key=text, partition=record.partition, offset=record.offset, at=at, value=value, problem=problem)
+
+    def _value(self, value: bytes, output: Output) -> tuple[Any, str | None]:
+        """For JSON, or null and why it can't be read."""
         try:
             if output.encoding == "json":
                 return orjson.loads(value), None

@@ -1,6 +1,5 @@
 """The API of queries: which are declared, and what their tables hold."""
 
-import datetime as dt
 from typing import Annotated, NamedTuple
 
 import anyio.to_thread
@@ -87,30 +86,20 @@ class Wish(NamedTuple):
 
 
 def _answer(state: State, query: str, topic: str | None, wish: Wish, limit: int, place: Place, wanted: str) -> Response:
-    output = _table_of(_known(state, query), topic)
+    output = _table_of(declared_query(query, state), topic)
     wish.check()
     after = _bytes(place.key(str))
     found, offsets = state.query_tables.ask(output.topic, lambda kept: wish.of(kept, after, limit + 1))
     link = place.link((found[limit - 1][0].decode("latin-1"),)) if len(found) > limit else None
-    shown = [_row(state, output, *each) for each in found[:limit]]
+    shown = [state.query_tables.row(*each, output) for each in found[:limit]]
     if wanted != JSON:
         return rows.answer(wanted, QueryRow, shown, link)
     body = QueryTable(query=query, topic=output.topic, offsets=offsets, rows=shown).model_dump_json().encode()
     return rows.response(JSON, body, {} if link is None else {"Link": link})
 
 
-def _known(state: State, name: str) -> queries.Query:
-    known = state.queries.look()
-    if name not in known:
-        remedy = f"Ask for one of: {', '.join(known) or 'none'}. A query is declared by a file under schemas/queries/."
-        raise ProblemError(404, "unknown-query", "No such query", f"No query {name[:80]!r} is declared.", remedy)
-    return known[name]
-
-
 def _table_of(query: queries.Query, topic: str | None) -> Output:
-    tables = {each.topic: each for each in query.outputs if each.compacted}
-    if not tables:
-        raise invalid("topic", f"{query.name} writes no table.", "Read its topic: sundial read TOPIC.")
+    tables = tables_of(query, "topic")
     if topic is None and len(tables) > 1:
         raise invalid("topic", f"{query.name} writes several tables.", f"Name one of: {', '.join(tables)}.")
     if topic is not None and topic not in tables:
@@ -122,19 +111,29 @@ def invalid(parameter: str, what: str, remedy: str) -> ProblemError:
     return ProblemError(422, "invalid-parameter", "A parameter is not valid", f"{parameter}: {what}", remedy)
 
 
+def declared_query(name: str, state: State) -> queries.Query:
+    """The declared query of that name."""
+    known = state.queries.look()
+    if name not in known:
+        remedy = f"Ask for one of: {', '.join(known) or 'none'}. A query is declared by a file under schemas/queries/."
+        raise ProblemError(404, "unknown-query", "No such query", f"No query {name[:80]!r} is declared.", remedy)
+    return known[name]
+
+
+def tables_of(query: queries.Query, parameter: str) -> dict[str, Output]:
+    """The tables that the query writes, by topic. parameter: of the request, which is not valid if there are none."""
+    tables = {each.topic: each for each in query.outputs if each.compacted}
+    if not tables:
+        raise invalid(parameter, f"{query.name} writes no table.", "Read its topic: sundial read TOPIC.")
+    return tables
+
+
 def _bytes(after: tuple[str] | None) -> bytes | None:
     """The key of a cursor, in which each character is a byte."""
     try:
         return None if after is None else after[0].encode("latin-1")
     except UnicodeEncodeError:
         raise unknown_cursor() from None
-
-
-def _row(state: State, output: Output, key: bytes, record: Record) -> QueryRow:
-    value, problem = state.query_tables.value(record, output)
-    at = dt.datetime.fromtimestamp(record.at / 1000, dt.UTC)
-    text = key.decode(errors="replace")
-    return QueryRow(key=text, partition=record.partition, offset=record.offset, at=at, value=value, problem=problem)
 
 
 def _info(query: queries.Query) -> QueryInfo:

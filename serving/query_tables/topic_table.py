@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -40,7 +41,7 @@ class TopicTable:
         self._reading = {-1}  # partitions whose end was not reached yet; -1 as long as they are not known
         self._lock = threading.Lock()
         self._read, self._stop = threading.Event(), threading.Event()
-        self._problem: tuple[int, str, str, str, str] | None = None  # of a ProblemError
+        self._problem: ProblemError | None = None
         self.asked_at = time.monotonic()
         self.ended_at: float | None = None  # by the monotonic clock
         self._thread = threading.Thread(target=self._run, name=f"table {topic}", daemon=True)
@@ -50,7 +51,7 @@ class TopicTable:
     def too_large(self) -> bool:
         """Whether it has ended because its rows had no room."""
         problem = self._problem
-        return problem is not None and problem[1] == TOO_LARGE
+        return problem is not None and problem.kind == TOO_LARGE
 
     @property
     def age(self) -> tuple[bool, float]:
@@ -71,7 +72,7 @@ class TopicTable:
         self._read.wait(patience)
         with self._lock:
             if self._problem:
-                raise ProblemError(*self._problem)
+                raise copy(self._problem)  # of an error that several threads raise, the traceback would only grow
             if self._reading:
                 detail = f"Serving reads {self._topic} from its beginning."
                 raise ProblemError(503, "loading", "The table is being read", detail, "Ask again in a few seconds.")
@@ -86,19 +87,17 @@ class TopicTable:
             finally:
                 consumer.close()
         except ProblemError as problem:
-            said = problem.body
-            self._end((problem.status, problem.kind, said["title"], said["detail"], said["remedy"]))
+            self._end(problem)
         except KafkaException as error:
-            remedy = "Try again; /health says what serving knows of Kafka."
-            detail = f"{self._topic} cannot be read: {error.args[0].str()}"
-            self._end((503, "no-kafka", "Kafka does not answer", detail, remedy))
+            self._end(no_kafka(self._topic, error))
         except Exception:
             log.exception("the table of %s has ended", self._topic)
-            self._end((500, "unexpected", "This is our fault", f"{self._topic} can't be read.", "See the log of serving."))
+            detail = f"{self._topic} can't be read."
+            self._end(ProblemError(500, "unexpected", "This is our fault", detail, "See the log of serving."))
         else:
             self._end(None)
 
-    def _end(self, problem: tuple[int, str, str, str, str] | None) -> None:
+    def _end(self, problem: ProblemError | None) -> None:
         with self._lock:
             self._problem, self._rows, self._reading = problem, KeptRows(), {-1}
             self.ended_at = time.monotonic()
@@ -135,9 +134,7 @@ class TopicTable:
         found = described(self._admin, [self._topic], self._stop, ANSWER_SECONDS)
         if found or found is None:
             return found or {}
-        remedy = "sundial topics --deploy makes the declared topics; on a secured cluster, deploy the access rules again, too."
-        detail = f"Kafka has no topic {self._topic}, or serving may not read it."
-        raise ProblemError(503, "no-topic", "The table's topic cannot be read", detail, remedy)
+        raise no_topic(self._topic)
 
     def _take(self, messages: list[Message]) -> bool:
         """False if records are gone that were to be read next: the topic was made anew, or they have expired."""
@@ -173,6 +170,18 @@ class TopicTable:
         firsts = {each: consumer.get_watermark_offsets(place, timeout=ANSWER_SECONDS)[0] for each, place in asked}
         with self._lock:
             self._rows.forget_before(firsts)
+
+
+def no_topic(topic: str) -> ProblemError:
+    remedy = "sundial topics --deploy makes the declared topics; on a secured cluster, deploy the access rules again, too."
+    detail = f"Kafka has no topic {topic}, or serving may not read it."
+    return ProblemError(503, "no-topic", "The table's topic cannot be read", detail, remedy)
+
+
+def no_kafka(topic: str, error: KafkaException) -> ProblemError:
+    remedy = "Try again; /health says what serving knows of Kafka."
+    detail = f"{topic} cannot be read: {error.args[0].str()}"
+    return ProblemError(503, "no-kafka", "Kafka does not answer", detail, remedy)
 
 
 def _partition(message: Message) -> int:

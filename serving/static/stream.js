@@ -4,6 +4,7 @@
 import { pauseAfter } from "./loads.js";
 
 const SILENT = 25_000; // milliseconds; serving says something every 10 s
+const SIGNS = ["alive", "promotion", "gate", "stream"]; // of life: what a page may have no handler for
 
 export class Stream {
   /**
@@ -11,7 +12,8 @@ export class Stream {
    * @param {() => void} missed called when it is open again: what came in between has to be loaded
    */
   constructor(handlers, missed) {
-    this.handlers = /** @type {typeof handlers} */ ({ alive: () => {}, ...handlers });
+    const signs = Object.fromEntries(SIGNS.map((name) => [name, () => {}]));
+    this.handlers = /** @type {typeof handlers} */ ({ ...signs, ...handlers });
     this.missed = missed;
     this.path = /** @type {string | null} */ (null);
     this.source = /** @type {EventSource | null} */ (null);

@@ -1,5 +1,8 @@
 """What is read of an app that follows live topics."""
 
+import json
+from collections.abc import Iterator
+
 import httpx
 
 from tests.serving.conftest import Served, readings
@@ -14,3 +17,17 @@ def values(client: httpx.Client) -> list[float]:
 def caught_up(serving: Served, records: int) -> None:
     live = serving.state.live.status
     until(f"{records} records are read", lambda: live.records == records and live.caught_up)
+
+
+def first_events(lines: Iterator[str], count: int) -> list[tuple[str | None, str, dict]]:
+    """The ids, kinds and data of the next events."""
+    found: list[tuple[str | None, str, dict]] = []
+    fields: dict[str, str] = {}
+    while len(found) < count:
+        name, _, value = next(lines).partition(": ")
+        if name:
+            fields[name] = value
+        elif "data" in fields:
+            found.append((fields.get("id"), fields["event"], json.loads(fields["data"])))
+        fields = fields if name else {}
+    return found

@@ -55,7 +55,7 @@ def services(client, query: str = "") -> dict[str, dict]:
 
 def test_each_service_has_its_status_since_when_and_the_worst_are_first(client, state, feed, lake):
     world.promote(lake, feed, dict.fromkeys(("never heard", "normal", "another"), 100.0))
-    state.baseline_services.look()
+    state.lake_watch.look()
     put = {
         "normal": [reading(ago(2)), reading(ago(1))],
         "another": [reading(ago(3), 400, True), reading(ago(1))],
@@ -122,7 +122,7 @@ def test_a_feed_of_the_past_is_silent_and_its_sparklines_end_with_it(client, sta
 
 def test_before_the_topics_are_read_nothing_is_called_silent(client, state, feed, lake):
     world.promote(lake, feed, {"never heard": 100.0})
-    state.baseline_services.look()
+    state.lake_watch.look()
     state.live.status.as_of = None
     state.memory.put_reading(feed.name, "a", reading(ago(30)))
     assert {name: each["status"] for name, each in services(client).items()} == {"never heard": "unknown", "a": "normal"}
@@ -132,7 +132,7 @@ def test_before_the_topics_are_read_nothing_is_called_silent(client, state, feed
 def test_a_service_without_room_is_unknown_not_silent(offline, feed, lake):
     app = create_app(replace(offline, services_per_feed=1))
     world.promote(lake, feed, {"a": 1.0, "b": 1.0})
-    app.state.sundial.baseline_services.look()
+    app.state.sundial.lake_watch.look()
     app.state.sundial.live.status.as_of = NOW
     for name in ("a", "b"):
         app.state.sundial.memory.put_reading(feed.name, name, reading(ago(1)))
@@ -222,7 +222,7 @@ def test_a_feed_without_a_baseline_says_how_far_its_history_is(client, state, fe
     assert after["first_baseline"] == {"dates": 3, "needed": 14}  # of one weekday two count
     world.promote(lake, feed, {"a": 1.0})
     state.tables.lake.renew()
-    state.baseline_services.look()
+    state.lake_watch.look()
     (promoted,) = client.get("/api/fleet").json()["feeds"]
     assert promoted["first_baseline"] is None
 

@@ -79,7 +79,7 @@ def test_health_says_which_services_found_no_room(offline, feed, lake):
     app = create_app(replace(offline, services_per_feed=2))
     client, state = TestClient(app, base_url="http://127.0.0.1"), app.state.sundial
     world.promote(lake, feed, {"a": 100.0})
-    state.baseline_services.look()
+    state.lake_watch.look()
     for service in ("a", "x" * 200, "y", "z"):
         state.memory.put_reading(feed.name, service, Reading(1, 5, None, None, None, False, -1))
     body = client.get("/health").json()
@@ -90,7 +90,7 @@ def test_health_says_which_services_found_no_room(offline, feed, lake):
     ]
     world.promote(lake, feed, dict.fromkeys(("a", "z", "b"), 100.0))
     until("the promotion is seen", lambda: len(state.tables.services(feed)) == 3)
-    state.baseline_services.look()
+    state.lake_watch.look()
     state.memory.put_reading(feed.name, "b", Reading(1, 5, None, None, None, False, -1))
     body = client.get("/health").json()
     assert body["crowded"] == [{"feed": feed.name, "evicted_services": 2, "turned_away_readings": 1, "example": "b"}]

@@ -10,9 +10,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from serving.app import create_app
-from serving.events import INCIDENT, SCORED, Event
+from serving.event_routes import event_json
+from serving.kept_events import INCIDENT, SCORED, Event
 from serving.memory import Reading
-from serving.routes import event_json
 from tests.serving import world
 from tests.serving.conftest import declare, problem
 from tests.serving.test_incidents import of
@@ -178,10 +178,11 @@ def test_incidents_say_who_judged_them_when_and_why(client, feed, lake):
     found = {each["service"]: each["verdict"] for each in client.get(f"/api/feeds/{feed.name}/incidents").json()}
     said = {"by": "mara", "at": "2026-11-21T09:30:00Z", "reason": "a drill"}
     assert found == {"a": {"statement": 2, "kind": "false"} | said, "b": {"statement": 1, "kind": "exclude"} | said, "c": None}
-    scored = event_json(feed, Event(SCORED, feed.name, "a", Reading(start, 90, 45.0, 1.0, 200.0, True, 3)))
+    scored = event_json(feed, Event(SCORED, feed.name, "a\u2028\x85", Reading(start, 90, 45.0, 1.0, 200.0, True, 3)))
+    assert len(scored.splitlines()) == 1, "as an event has it"
     assert {name: json.loads(scored)[name] for name in ("feed", "service", "value")} == {
         "feed": feed.name,
-        "service": "a",
+        "service": "a\u2028\x85",
         "value": 90,
     }
     event = Event(INCIDENT, feed.name, "a", of("a", start, "closed"))

@@ -1,17 +1,15 @@
 """Server-Sent Events of live topics: who hears what, what comes after a lost connection, and how it ends."""
 
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import httpx
 
 from tests.serving import derived
-from tests.serving.live import caught_up
+from tests.serving.live import caught_up, first_events
 from tests.support.waiting import until
 
 
@@ -39,20 +37,6 @@ def test_events_bring_the_service_asked_for_and_every_anomaly_and_go_on_where_a_
     assert (missed[1], missed[2]["service"], missed[2]["low"]) == ("scored", "a", 88.0)
     with httpx.stream("GET", url, timeout=20, headers={"Last-Event-ID": "of-another-process"}) as stream:
         assert first_events(stream.iter_lines(), 1) == [(None, "resync", {})]
-
-
-def first_events(lines: Iterator[str], count: int) -> list[tuple[str | None, str, dict]]:
-    """The ids, kinds and data of the next events."""
-    found: list[tuple[str | None, str, dict]] = []
-    fields: dict[str, str] = {}
-    while len(found) < count:
-        name, _, value = next(lines).partition(": ")
-        if name:
-            fields[name] = value
-        elif "data" in fields:
-            found.append((fields.get("id"), fields["event"], json.loads(fields["data"])))
-        fields = fields if name else {}
-    return found
 
 
 def test_the_process_stops_at_once_although_a_page_listens(topics, online, feed):

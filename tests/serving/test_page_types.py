@@ -12,7 +12,8 @@ from serving.acts.models import ActInfo
 from serving.query_tables import models as query_models
 
 TYPES = (Path(models.__file__).parent / "page.d.ts").read_text()
-NOT_SHOWN = {"Problem", "Bucket"}  # the page reads the text of a problem, and no bucket by itself
+OF_EVENTS = {"PromotionEvent", "GateEvent", "GateOutcome", "RowEvent"}
+NOT_SHOWN = OF_EVENTS | {"Problem", "Bucket"}  # the page reads the text of a problem, and no bucket by itself
 OF_FLEET = {"SparkPoint", "FleetRow", "FleetFilter", "FleetLine"}
 ONLY_THE_PAGES = OF_FLEET | {"Plot", "Shown", "Span", "IncidentFilter", "ChartLine", "OwnChart"}
 

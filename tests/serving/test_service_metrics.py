@@ -65,7 +65,7 @@ def test_of_what_is_not_expected_or_does_not_come_no_figure_is_told(client, feed
 
 def test_names_that_are_made_up_take_no_place_of_a_known_service(client, feed, lake):
     world.promote(lake, feed, {"y": 100.0, "z": 100.0})
-    client.app.state.sundial.baseline_services.look()
+    client.app.state.sundial.lake_watch.look()
     for service in ("b", "a", "z", "y", 'hostile"}\n\\', "c"):
         put(client, feed, service)
     told = {service for name, _, service in scraped(client, "sundial_service_") if name == "value"}

@@ -20,8 +20,8 @@ from contracts import avro
 from contracts.declarations import SCHEMAS
 from contracts.feeds import Feed
 from serving.app import create_app
-from serving.events import Event
-from serving.routes import event_json
+from serving.event_routes import event_json
+from serving.kept_events import Event
 from serving.settings import Settings
 from tests.serving.conftest import declare
 from tests.serving.kept import kept

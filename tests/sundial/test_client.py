@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from serving import lake as lake_module
 from serving.app import create_app
-from serving.events import SCORED, Event
+from serving.kept_events import SCORED, Event
 from serving.memory import Anomaly, Reading
 from serving.settings import Settings
 from sundial.client import ApiError, Client

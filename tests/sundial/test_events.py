@@ -1,12 +1,16 @@
 """Events go on after a lost connection, with what was missed."""
 
+from typing import get_args
+
 import httpx
 import pytest
 
-from serving.models import ScoredPoint
+from serving.baseline_models import GateEvent
+from serving.models import EventKind, ScoredPoint
+from serving.query_tables.models import RowEvent
 from sundial import events
 from sundial.client import ApiError, Client
-from sundial.events import messages
+from sundial.events import RECORDS, messages
 
 
 def record(id_: str, value: int) -> bytes:
@@ -55,6 +59,18 @@ def test_a_connection_that_breaks_before_the_first_event_misses_none():
     asked = []
     heard = client(broken(b": listening\nid: p-0\n\n"), iter([record("p-1", 1)]), asked=asked).events()
     assert (next(heard).record.value, asked) == (1, [None, "p-0"])
+
+
+def test_each_kind_has_its_type():
+    said = {"candidate_version": 4, "run_id": "night-1", "feed": "f", "checked_at": "2026-07-01T12:00:00Z", "success": False}
+    gate = GateEvent(**said, compared_with=None)
+    row = RowEvent(
+        key="k", partition=1, offset=7, at=gate.checked_at, value={"A": 1}, problem=None, query="q", topic="t", removed=False
+    )
+    chunks = [f"event: {kind}\ndata: {one.model_dump_json()}\n\n".encode() for kind, one in (("gate", gate), ("row", row))]
+    heard = client(iter([b"event: of a later release\ndata: {}\n\n", *chunks]), asked=[]).events()
+    assert [(each.kind, each.record) for each in (next(heard), next(heard))] == [("gate", gate), ("row", row)]
+    assert RECORDS.keys() == set(get_args(EventKind))
 
 
 def test_a_first_connection_that_fails_is_an_error():

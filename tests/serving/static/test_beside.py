@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from serving.events import SCORED, Event
+from serving.kept_events import SCORED, Event
 from tests.serving.conftest import CHROMIUM
 from tests.serving.static.conftest import HOUR, MINUTE, NOON, drawn, place
 from tests.serving.static.test_accessibility import serious

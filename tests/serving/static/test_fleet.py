@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import Page, expect
 
-from serving.events import INCIDENT, SCORED, Event
+from serving.kept_events import INCIDENT, SCORED, Event
 from serving.memory import Reading
 from serving.state import State
 from tests.serving.conftest import CHROMIUM, NASTY, served

@@ -6,7 +6,7 @@ import datetime as dt
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from serving.events import ANOMALY, INCIDENT, Event
+from serving.kept_events import ANOMALY, INCIDENT, Event
 from serving.memory import Anomaly
 from tests.serving.conftest import CHROMIUM, served
 from tests.serving.static.conftest import MINUTE

@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from serving.events import SCORED, Event
+from serving.kept_events import SCORED, Event
 from tests.serving.conftest import CHROMIUM, declare, declare_query, served
 from tests.serving.static.test_fleet import ago, read, reading, well
 from tests.support.waiting import until

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from serving import lake as lake_module
-from serving.events import SCORED, Event
+from serving.kept_events import SCORED, Event
 from serving.memory import Anomaly
 from tests.serving import world
 from tests.serving.conftest import CHROMIUM, NASTY

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page
 
 from contracts.feeds import Feed
-from serving.events import INCIDENT, Event
 from serving.incidents import Incident
+from serving.kept_events import INCIDENT, Event
 from serving.state import State
 from tests.serving import world
 from tests.serving.conftest import CHROMIUM, declare, served

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from serving.events import SCORED, Event
+from serving.kept_events import SCORED, Event
 from serving.memory import Reading
 from tests.serving.conftest import CHROMIUM, NASTY
 from tests.serving.static.conftest import HOUR, MINUTE, NOON, ms, readings_come
