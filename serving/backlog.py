@@ -6,7 +6,6 @@ for one time memory keeps the one that the broker took later.
 
 import datetime as dt
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 
@@ -18,6 +17,7 @@ from serving.decoder import RegistryUnavailable, Undecodable
 from serving.history import History
 from serving.intake import Intake
 from serving.live_consumer import reader
+from serving.long_lived import LAKE_PATIENCE, LongLived
 from serving.partitions import offsets_at
 
 log = logging.getLogger("serving.backlog")
@@ -35,43 +35,45 @@ class Backlog:
     def __init__(self, kafka: dict[str, str], feeds: Callable[[], Mapping[str, Feed]], history: History, intake: Intake):
         self._kafka, self._feeds, self._history, self._intake = kafka, feeds, history, intake
         self._read: set[str] = set()
-        self._unread: set[str] = set()
+        self.unread: dict[str, str] = {}  # feeds that could not be read back yet, each with the reason
         self._started = dt.datetime.now(dt.UTC)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="backlog", daemon=True)
+        self.thread = LongLived("backlog", self._run, LAKE_PATIENCE)
 
     def start(self) -> None:
         self._started = dt.datetime.now(dt.UTC)
-        self._thread.start()
+        self.thread.start()
 
     def stop(self) -> None:
-        self._stop.set()
-        self._thread.join(timeout=10)
+        self.thread.stop()
 
     def loading(self, feed: Feed) -> bool:
         """Whether readings may be missing that were not read back yet."""
         return feed.name not in self._read
 
     def _run(self) -> None:
-        while not self._stop.is_set():
+        while not self.thread.ending.is_set():
+            self.thread.turns()
             feeds = self._feeds()
             self._read &= feeds.keys()  # one that is declared again is read back again
+            self.unread = {name: why for name, why in self.unread.items() if name in feeds}
             for name, feed in feeds.items():
-                if name not in self._read and not self._stop.is_set():
+                if name not in self._read and not self.thread.ending.is_set():
                     self._look(feed)
-            self._stop.wait(EVERY)
+            self.thread.ending.wait(EVERY)
 
     def _look(self, feed: Feed) -> None:
+        self.thread.turns()
         try:
             began = time.monotonic()
             records = self._read_back(feed)
-            if not self._stop.is_set():
+            if not self.thread.ending.is_set():
                 self._read.add(feed.name)
+                self.unread.pop(feed.name, None)
                 log.info("%s: %d records read back in %.1f s", feed.scored_topic, records, time.monotonic() - began)
         except Exception as error:  # of many kinds, by the broker and the kind of lake
-            if feed.name not in self._unread:
+            if feed.name not in self.unread:
                 log.warning("%s not read back: %s; trying again", feed.scored_topic, error)
-            self._unread.add(feed.name)
+            self.unread[feed.name] = str(error)
 
     def _read_back(self, feed: Feed) -> int:
         consumer = Consumer(reader(self._kafka))
@@ -105,7 +107,7 @@ class Backlog:
     def _described(self, consumer: Consumer, topic: str) -> TopicMetadata | None:
         """None if serving ends before the broker answers. Raises KafkaException if it does not answer within PATIENCE."""
         given_up = time.monotonic() + PATIENCE
-        while not self._stop.is_set():
+        while not self.thread.ending.is_set():
             try:
                 return consumer.list_topics(topic, timeout=0.5).topics[topic]
             except KafkaException:
@@ -116,7 +118,8 @@ class Backlog:
     def _messages(self, consumer: Consumer, stops: dict[int, int]) -> Iterator[Message]:
         """Records before the stop of their partition. Ends when all are read, or when serving ends."""
         waiting = set(stops)
-        while waiting and not self._stop.is_set():
+        while waiting and not self.thread.ending.is_set():
+            self.thread.turns()
             for message in consumer.consume(BATCH, timeout=0.5):
                 partition = message.partition()
                 if message.error() is not None:
@@ -129,12 +132,13 @@ class Backlog:
                     waiting.discard(partition)
 
     def _take(self, feed: Feed, message: Message) -> None:
-        while not self._stop.is_set():
+        while not self.thread.ending.is_set():
             try:
                 self._intake.take(feed, "scored", message.key(), message.value(), message.timestamp()[1])
                 return
             except RegistryUnavailable:
-                self._stop.wait(1)
+                self.thread.turns()
+                self.thread.ending.wait(1)
             except Undecodable as error:
                 log.debug("%s-%s-%s: %s", message.topic(), message.partition(), message.offset(), error)
                 return

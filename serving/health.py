@@ -7,12 +7,22 @@ from fastapi import APIRouter
 
 from serving import health_models
 from serving.dependencies import CurrentState
+from serving.long_lived import Standstill
 from serving.placement import misplaced
 from serving.settings import SERVICES
 from serving.state import State
 
-SILENT = 60.0  # seconds without a turn of the thread that follows Kafka, after which it stands still
 CROWDED = 600.0  # seconds for which a feed with too many services is told of after it last was
+
+# What is left undone while a thread or process stands still, by its name; others are those of tables.
+WORK = {
+    "live": "Kafka has not been read",
+    "backlog": "Readings from before the start of serving have not been read back",
+    "lake-watch": "The services of the baselines and the newest promotions have not been read",
+    "stream-watch": "The states of the streams have not been read",
+    "changed-rows": "The rows of queries that somebody listens to have not been read",
+    "long-reads": "No window of more than six hours has been answered",
+}
 
 router = APIRouter()
 
@@ -25,12 +35,14 @@ router = APIRouter()
 )
 def health(state: CurrentState) -> health_models.Health:
     """Always 200 (or 204) while the process answers; `status` and `remedies` say what is missing."""
-    live = state.live.status
+    live, standstills = state.live.status, _standstills(state)
+    lake_answers = "lake-watch" not in {each.name for each in standstills}  # else this answer would wait for the lake, too
     remedies = [
+        *_of_threads(standstills),
         *_of_kafka(state),
         *_of_declarations(state),
-        *_of_tables(state),
-        *_of_histories(state),
+        *(_of_tables(state) if lake_answers else ()),
+        *(_of_histories(state) if lake_answers else ()),
         *_of_services(state),
         *_of_users(state),
     ]
@@ -40,7 +52,7 @@ def health(state: CurrentState) -> health_models.Health:
         kafka=health_models.KafkaHealth(
             state=live.broker,
             error=live.broker_error,
-            silent_seconds=round(state.live.silent_seconds(), 1),
+            silent_seconds=round(state.live.thread.silent_seconds(), 1),
             as_of=live.as_of,
             caught_up=live.caught_up,
             missing_topics=live.missing_topics,
@@ -57,15 +69,28 @@ def health(state: CurrentState) -> health_models.Health:
             for feed, each in sorted(state.memory.crowding().items())
             if each.example is not None
         ],
+        standstills=[health_models.Standstill(**vars(each)) for each in standstills],
         listeners=state.events.listeners,
         remedies=remedies,
     )
 
 
+def _of_threads(standstills: list[Standstill]) -> Iterator[str]:
+    for each in standstills:
+        what = WORK.get(each.name) or f"The rows of the topic {each.name.removeprefix('table ')} have not been read"
+        how = "has died" if each.died else "stands still"
+        who = "process" if each.name == "long-reads" else "thread"
+        yield f"{what} for {each.seconds:.0f} s: the {who} {each.name} {how}. Restart serving; its log says what the {who} met."
+
+
+def _standstills(state: State) -> list[Standstill]:
+    """Without a thread that waits for the registry: that has a remedy of its own."""
+    waits = state.live.status.registry_error is not None
+    return [each for each in state.standstills() if each.died or each.name != "live" or not waits]
+
+
 def _of_kafka(state: State) -> Iterator[str]:
-    live, silent = state.live.status, state.live.silent_seconds()
-    if silent > SILENT and not live.registry_error:
-        yield f"Kafka has not been read for {silent:.0f} s: restart serving; its log says what the thread met."
+    live = state.live.status
     if live.broker == "unreachable":
         yield f"Kafka at {state.settings.kafka} does not answer: start the brokers or correct SUNDIAL_KAFKA."
     if live.registry_error:
@@ -73,6 +98,13 @@ def _of_kafka(state: State) -> Iterator[str]:
     if live.missing_topics and live.broker == "connected":
         missing = ", ".join(live.missing_topics)
         yield f"Topics do not exist yet, or serving may not read them: {missing}. Deploying the feeds creates them."
+
+    if live.broker == "connected":
+        for feed, reason in sorted(state.backlog.unread.items()):
+            yield (
+                f"Readings of feed {feed} from before the start of serving are not read back: {reason}. Serving tries again "
+                "every ten seconds; correct what the reason names."
+            )
 
 
 def _of_declarations(state: State) -> Iterator[str]:

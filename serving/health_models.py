@@ -72,6 +72,14 @@ class CrowdedFeed(BaseModel):
     example: Annotated[str, Field(description="The service that was dropped or found no room last.")]
 
 
+class Standstill(BaseModel):
+    """A thread or process of serving that does not do its work."""
+
+    name: Annotated[str, Field(description="A thread or process: live, backlog, lake-watch, … or `table` and a topic.")]
+    seconds: Annotated[float, Field(description="Since it last came to a turn.")]
+    died: Annotated[bool, Field(description="Whether it has ended; else it stands still.")]
+
+
 class Health(BaseModel):
     status: Annotated[
         Literal["ok", "degraded"], Field(description="degraded: it answers, but something that it reads is missing.")
@@ -83,5 +91,6 @@ class Health(BaseModel):
         list[str], Field(description="Of feeds and queries, each with its file and field; those declared before stay in use.")
     ]
     crowded: Annotated[list[CrowdedFeed], Field(description="Feeds that had more services than serving keeps.")]
+    standstills: Annotated[list[Standstill], Field(description="Threads and processes that have died or stand still.")]
     listeners: Annotated[int, Field(description="Pages that listen to /api/events.")]
     remedies: Annotated[list[str], Field(description="What to do about each thing amiss.")]

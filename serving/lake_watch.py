@@ -41,6 +41,7 @@ class LakeWatch(Watch):
             "gate results": self._gate,
         }
         for name, feed in feeds.items():
+            self.thread.turns()
             for what, read in reads.items():
                 try:
                     read(feed)

@@ -7,7 +7,6 @@ Brokers that are down, topics that do not exist yet and records that do not deco
 
 import datetime as dt
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from serving.decoder import RegistryUnavailable, Undecodable
 from serving.events import Events
 from serving.intake import Intake
 from serving.kept_events import Event
+from serving.long_lived import LongLived
 from serving.partitions import Place, described, offsets_at, offsets_before_end
 
 log = logging.getLogger("serving.live_consumer")
@@ -28,6 +28,7 @@ librdkafka_log = logging.getLogger("serving.librdkafka")
 librdkafka_log.setLevel(logging.CRITICAL)  # it repeats itself at every attempt to connect; what matters arrives by error_cb
 
 BATCH = 2000  # records per turn
+PATIENCE = 60.0  # seconds that a turn may take: it takes half a second, unless the registry does not answer
 DISCOVER_SECONDS = 5.0  # how often feeds, topics and brokers are looked for
 ANSWER_SECONDS = 3.0  # within which the brokers have to answer
 QUIET: dict[str, Any] = {"reconnect.backoff.max.ms": 2000, "logger": librdkafka_log}
@@ -71,28 +72,20 @@ class LiveConsumer:
         self._topics = _topics(feeds())
         self._assigned: dict[Place, str] = {}
         self._at_end: set[Place] = set()
-        self._stop = threading.Event()
-        self._turned_at: float | None = None
-        self._thread = threading.Thread(target=self._run, name="live", daemon=True)
+        self.thread = LongLived("live", self._run, PATIENCE)
         self._admin = AdminClient({**kafka, **QUIET})
         self._consumer = Consumer({**reader(kafka), "error_cb": self._on_error})
 
     def start(self) -> None:
-        self._thread.start()
+        self.thread.start()
 
     def stop(self) -> None:
-        self._stop.set()
-        self._thread.join(timeout=10)
-
-    def silent_seconds(self) -> float:
-        """How long the thread has not come to its next turn: a turn takes half a second, unless the registry does not answer.
-        0 before its start and after its stop."""
-        return 0.0 if self._turned_at is None or self._stop.is_set() else time.monotonic() - self._turned_at
+        self.thread.stop()
 
     def _run(self) -> None:
         discovered = float("-inf")
-        while not self._stop.is_set():
-            self._turned_at = time.monotonic()
+        while not self.thread.ending.is_set():
+            self.thread.turns()
             try:
                 if time.monotonic() - discovered >= DISCOVER_SECONDS:
                     self._discover()
@@ -103,17 +96,17 @@ class LiveConsumer:
             except KafkaException as error:
                 self._broker_down(error.args[0].str())
                 discovered = time.monotonic()
-                self._stop.wait(0.5)
+                self.thread.ending.wait(0.5)
             except Exception:
                 log.exception("a turn failed; trying again")
-                self._stop.wait(0.5)
+                self.thread.ending.wait(0.5)
         self._consumer.close()
 
     def _discover(self) -> None:
         """Assigns the partitions that came to exist since, each from the start of the time looked back on; drops those gone."""
         feeds = self._feeds()
         topics = _topics(feeds)
-        there = described(self._admin, topics, self._stop, ANSWER_SECONDS)
+        there = described(self._admin, topics, self.thread.ending, ANSWER_SECONDS)
         if there is None:
             return
         self.status.broker, self.status.broker_error = "connected", None
@@ -191,7 +184,7 @@ class LiveConsumer:
                 if self.status.registry_error is None:
                     log.warning("schema registry: %s; trying again", error)
                 self.status.registry_error = str(error)
-                if self._stop.wait(1):
+                if self.thread.ending.wait(1):
                     raise Undecodable("stopped before the registry answered") from error
 
     def _count(self, message: Message, reason: str) -> None:

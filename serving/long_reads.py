@@ -5,6 +5,7 @@ The process does one read after the other, at a lower priority than serving, and
 ends, in whatever way, the process ends, too. If the process dies, the next read starts a new one.
 """
 
+import contextlib
 import datetime as dt
 import functools
 import multiprocessing
@@ -12,7 +13,8 @@ import multiprocessing.connection
 import os
 import signal
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
@@ -21,11 +23,13 @@ from contracts.feeds import Feed
 from serving import series
 from serving.archive import Archive, Versions
 from serving.lake import Lake
+from serving.long_lived import Standstill
 
 T = TypeVar("T")
 
 LONG = dt.timedelta(hours=6)
 NICE = 5
+PATIENCE = 300.0  # seconds that one read may take
 
 
 def is_long(asked: series.Window | int) -> bool:
@@ -46,11 +50,44 @@ def run(lake: str, versions: Versions | None, work: Callable[..., T], feed: Feed
     None: `work` opens the tables.
     work: a function of a module that takes an `Archive` first; its arguments and its result are pickled.
     """
-    try:
-        return _process().submit(_work, lake, versions, work, feed, *arguments).result()
-    except BrokenProcessPool:
-        _process.cache_clear()
-        return _process().submit(_work, lake, versions, work, feed, *arguments).result()
+    with _pace.waiting():
+        try:
+            return _process().submit(_work, lake, versions, work, feed, *arguments).result()
+        except BrokenProcessPool:
+            _process.cache_clear()
+            return _process().submit(_work, lake, versions, work, feed, *arguments).result()
+
+
+class _Pace:
+    """How long no read has ended while some waited. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting, self._moved_at = 0, 0.0
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        with self._lock:
+            self._moved_at = self._moved_at if self._waiting else time.monotonic()
+            self._waiting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting, self._moved_at = self._waiting - 1, time.monotonic()
+
+    def silent_seconds(self) -> float:
+        with self._lock:
+            return time.monotonic() - self._moved_at if self._waiting else 0.0
+
+
+_pace = _Pace()
+
+
+def standstill() -> Standstill | None:
+    """None unless a read has gone on for longer than PATIENCE. That the process dies is none: the next read starts a new one."""
+    silent = _pace.silent_seconds()
+    return Standstill("long-reads", silent, died=False) if silent > PATIENCE else None
 
 
 @functools.cache

@@ -343,6 +343,12 @@ export interface CrowdedFeed {
   example: string;
 }
 
+export interface Standstill {
+  name: string;
+  seconds: number;
+  died: boolean;
+}
+
 export interface Health {
   status: "ok" | "degraded";
   at: string;
@@ -350,6 +356,7 @@ export interface Health {
   registry_error: string | null;
   declaration_mistakes: string[];
   crowded: CrowdedFeed[];
+  standstills: Standstill[];
   listeners: number;
   remedies: string[];
 }

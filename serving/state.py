@@ -27,6 +27,7 @@ from serving.intake import Intake
 from serving.lake import Lake, if_readable
 from serving.lake_watch import LakeWatch
 from serving.live_consumer import LiveConsumer
+from serving.long_lived import Standstill
 from serving.memory import Memory
 from serving.query_tables.changed_rows import ChangedRows
 from serving.query_tables.declared_queries import DeclaredQueries
@@ -133,6 +134,12 @@ class State:
     @property
     def archive(self) -> Archive:
         return Archive(self.history, self.tables)
+
+    def standstills(self) -> list[Standstill]:
+        """Threads and processes of serving that have died or stand still."""
+        every = (self.live, self.backlog, self.lake_watch, self.stream_watch, self.changed_rows)
+        found = [*(each.thread.standstill() for each in every), long_reads.standstill(), *self.query_tables.standstills()]
+        return [each for each in found if each]
 
     def read(self, feed: Feed, long: bool, work: Callable[..., T], *arguments: object) -> T:
         """Calls `work(archive, feed, *arguments)`, a function of serving.archive. For a long window a separate process does it,

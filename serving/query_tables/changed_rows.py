@@ -18,6 +18,7 @@ from contracts.query_io import Output
 from serving.events import Events
 from serving.kept_events import ROW, Event
 from serving.live_consumer import QUIET, reader
+from serving.long_lived import LongLived
 from serving.partitions import Place, described
 from serving.problems import ProblemError
 from serving.query_tables.declared_queries import DeclaredQueries
@@ -30,6 +31,7 @@ log = logging.getLogger("serving.changed_rows")
 
 BATCH = 500  # records per turn; of those with one key the last becomes an event
 ANSWER_SECONDS = 5.0  # within which the brokers have to answer
+TURN_SECONDS = 60.0  # that a turn may take: half a second, or what the brokers have to answer
 LOOK_EVERY = 5.0  # seconds between two looks at who listens, and at the topics' partitions
 LINGER = 60.0  # seconds for which a query is followed that nobody listens to: a listener comes back and has missed nothing
 NO_MATTER = (KafkaError._PARTITION_EOF, KafkaError.GROUP_AUTHORIZATION_FAILED)  # the latter is of a group that it does not need
@@ -52,9 +54,9 @@ class ChangedRows:
         self._lock = threading.Lock()  # of `_followed` and `_assigned`
         self._followed: dict[str, Followed] = {}
         self._assigned: dict[Place, str] = {}
-        self._thread: threading.Thread | None = None
         self._topics: dict[str, tuple[str, Output]] = {}  # replaced, never changed
-        self._stop = threading.Event()
+        self.thread = LongLived("changed-rows", self._run, TURN_SECONDS)
+        self._began = False
 
     def follow(self, query: Query, tables: dict[str, Output]) -> None:
         """Each row that is committed after this call becomes an event, as long as somebody listens. Raises ProblemError if the
@@ -64,7 +66,7 @@ class ChangedRows:
             if known is not None:  # as it was declared; if that has changed, the next look ends what listens
                 known.asked_at = time.monotonic()
                 return
-            if self._thread is None:
+            if not self._began:
                 self._begin()
             try:
                 self._join(tables)
@@ -74,19 +76,18 @@ class ChangedRows:
             self._know()
 
     def stop(self) -> None:
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(timeout=10)
+        if self._began:
+            self.thread.stop()
 
     def _begin(self) -> None:
         self._admin = AdminClient({**self._kafka, **QUIET})
         self._consumer = Consumer(reader(self._kafka) | QUEUE)
-        self._thread = threading.Thread(target=self._run, name="changed-rows", daemon=True)
-        self._thread.start()
+        self.thread.start()
+        self._began = True
 
     def _join(self, topics: Iterable[str]) -> None:
         """Reads the topics from where what is committed ends. Beyond that may be rows of a transaction that is not over."""
-        there = described(self._admin, topics, self._stop, ANSWER_SECONDS) or {}
+        there = described(self._admin, topics, self.thread.ending, ANSWER_SECONDS) or {}
         if missing := set(topics) - {topic for topic, _ in there}:
             raise no_topic(min(missing))
         latest = {TopicPartition(*place): OffsetSpec.latest() for place in there}
@@ -107,7 +108,8 @@ class ChangedRows:
 
     def _run(self) -> None:
         looked, failed = time.monotonic(), ""
-        while not self._stop.is_set():
+        while not self.thread.ending.is_set():
+            self.thread.turns()
             try:
                 if time.monotonic() - looked > LOOK_EVERY:
                     looked = time.monotonic()
@@ -118,7 +120,7 @@ class ChangedRows:
                 if failed != str(error):  # else it is known already
                     log.warning("changed rows not read: %s; trying again", error)
                 failed = str(error)
-                self._stop.wait(0.5)
+                self.thread.ending.wait(0.5)
         self._consumer.close()
 
     def _look(self) -> None:
@@ -135,7 +137,7 @@ class ChangedRows:
             for name in (wanted | before.keys()) - self._followed.keys():
                 self._events.let_go(name)
             self._know()
-            there = described(self._admin, self._topics, self._stop, ANSWER_SECONDS) if self._topics else {}
+            there = described(self._admin, self._topics, self.thread.ending, ANSWER_SECONDS) if self._topics else {}
             if there is not None:
                 self._leave([place for place, identity in self._assigned.items() if there.get(place) != identity])
                 new = there.keys() - self._assigned.keys()  # in partitions that are new, all rows are
@@ -162,12 +164,13 @@ class ChangedRows:
         """None if the query is no longer followed. Waits for a registry that does not answer."""
         known = self._topics.get(message.topic())
         key, record = message.key(), Record(message.value(), message.partition(), message.offset(), message.timestamp()[1])
-        while known is not None and not self._stop.is_set():
+        while known is not None and not self.thread.ending.is_set():
             query, table = known
             try:
                 row = self._tables.row(key, record, table)
             except ProblemError:
-                self._stop.wait(1)
+                self.thread.turns()
+                self.thread.ending.wait(1)
                 continue
             changed = RowEvent(**vars(row), query=query, topic=message.topic(), removed=record.value is None)
             return Event(ROW, "", "", changed.model_dump_json(), query)

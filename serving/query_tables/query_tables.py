@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from contracts.query_io import Output
 from serving.decoder import Decoder, RegistryUnavailable, Undecodable
 from serving.live_consumer import QUIET
+from serving.long_lived import Standstill
 from serving.problems import ProblemError
 from serving.query_tables.json_values import plain
 from serving.query_tables.kept_rows import KeptRows, Record
@@ -81,6 +82,11 @@ class QueryTables:
         except RegistryUnavailable as error:
             self._silent = time.monotonic(), str(error)
             raise _no_registry(str(error)) from error
+
+    def standstills(self) -> list[Standstill]:
+        """Of the tables' threads."""
+        with self._lock:
+            return [found for each in self._tables.values() if (found := each.thread.standstill())]
 
     def stop(self) -> None:
         with self._lock:

@@ -11,6 +11,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from confluent_kafka.admin import AdminClient
 
 from serving.live_consumer import reader
+from serving.long_lived import LongLived
 from serving.partitions import Place, described
 from serving.problems import ProblemError
 from serving.query_tables.kept_rows import KeptRows, Record
@@ -20,6 +21,7 @@ log = logging.getLogger("serving.query_tables")
 BATCH = 2000
 ANSWER_SECONDS = 5.0  # within which the brokers have to answer
 LOOK_EVERY = 5.0  # seconds between two looks at the topic's partitions, and at what they no longer have
+TURN_SECONDS = 60.0  # that a turn may take: a tenth of a second, or what the brokers have to answer
 TOO_LARGE = "too-large"
 SILENT_LOOKS = 6  # of them without an answer, after which the table ends: what it says may no longer hold
 QUEUE: dict[str, Any] = {"queued.max.messages.kbytes": 4096, "auto.offset.reset": "error"}
@@ -40,12 +42,12 @@ class TopicTable:
         self._rows, self._positions = KeptRows(), dict[int, int]()
         self._reading = {-1}  # partitions whose end was not reached yet; -1 as long as they are not known
         self._lock = threading.Lock()
-        self._read, self._stop = threading.Event(), threading.Event()
+        self._read = threading.Event()
         self._problem: ProblemError | None = None
         self.asked_at = time.monotonic()
         self.ended_at: float | None = None  # by the monotonic clock
-        self._thread = threading.Thread(target=self._run, name=f"table {topic}", daemon=True)
-        self._thread.start()
+        self.thread = LongLived(f"table {topic}", self._run, TURN_SECONDS)
+        self.thread.start()
 
     @property
     def too_large(self) -> bool:
@@ -60,10 +62,10 @@ class TopicTable:
 
     def stop(self) -> None:
         """Its thread ends soon after."""
-        self._stop.set()
+        self.thread.ending.set()
 
     def join(self) -> None:
-        self._thread.join()
+        self.thread.stop(patience=None)
 
     def ask(self, question: Callable[[KeptRows], list[tuple[bytes, Record]]], patience: float) -> Found:
         """What its rows answer, and the offset by partition up to which the topic is read. Raises ProblemError if the table can't
@@ -82,7 +84,7 @@ class TopicTable:
         try:
             consumer = Consumer(self._options)
             try:
-                while not self._stop.is_set():
+                while not self.thread.ending.is_set():
                     self._follow(consumer)
             finally:
                 consumer.close()
@@ -101,6 +103,7 @@ class TopicTable:
         with self._lock:
             self._problem, self._rows, self._reading = problem, KeptRows(), {-1}
             self.ended_at = time.monotonic()
+        self.thread.ending.set()  # who asks is answered with the problem, so it is no standstill
         self._read.set()
 
     def _follow(self, consumer: Consumer) -> None:
@@ -112,9 +115,10 @@ class TopicTable:
             self._rows, self._reading, self._positions = KeptRows(), set(partitions), dict.fromkeys(partitions, 0)
         consumer.assign([TopicPartition(self._topic, each, OFFSET_BEGINNING) for each in partitions])
         looked, silent = time.monotonic(), 0
-        while not self._stop.is_set():
+        while not self.thread.ending.is_set():
+            self.thread.turns()
             if time.monotonic() - self.asked_at > self._idle:
-                self._stop.set()
+                self.thread.ending.set()
             if not self._take(consumer.consume(BATCH, timeout=0.1)):
                 return
             if time.monotonic() - looked > LOOK_EVERY:
@@ -131,7 +135,7 @@ class TopicTable:
 
     def _places(self) -> dict[Place, str]:
         """The topic's partitions, each with the topic's id. Raises ProblemError if there is no such topic, and KafkaException."""
-        found = described(self._admin, [self._topic], self._stop, ANSWER_SECONDS)
+        found = described(self._admin, [self._topic], self.thread.ending, ANSWER_SECONDS)
         if found or found is None:
             return found or {}
         raise no_topic(self._topic)

@@ -14,7 +14,6 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from contracts import avro
-from serving import health as health_of
 from serving import live_consumer
 from tests.serving import derived, world
 from tests.serving.conftest import bucket_rows, declare, readings, served
@@ -131,7 +130,7 @@ def test_a_thread_that_stands_still_is_said_so_and_one_whose_turns_fail_is_not(t
         goes_on.wait(60)
 
     monkeypatch.setattr(live, "_turn", hangs)
-    monkeypatch.setattr(health_of, "SILENT", 2.0)
+    monkeypatch.setattr(live.thread, "patience", 2.0)
     health = until("a standstill", lambda: (found := httpx.get(f"{serving.url}/health").json())["remedies"] and found)
     assert (health["status"], health["kafka"]["silent_seconds"] >= 2) == ("degraded", True)  # rounded
     at, as_of = (dt.datetime.fromisoformat(each) for each in (health["at"], health["kafka"]["as_of"]))
