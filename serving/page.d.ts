@@ -498,13 +498,14 @@ export interface Plot {
 
 interface PlotClass {
   new (options: object, data: Columns, element: HTMLElement): Plot;
-  tzDate(date: Date, timeZone: string): Date;
   join(tables: Columns[], nulls: number[][]): Columns;
 }
 
 declare global {
   const uPlot: PlotClass;
   var sundial: unknown;
+  /** Of display.js: empty texts where nothing was chosen. */
+  var display: { chosen: Record<"theme" | "zone", string>; choose(name: "theme" | "zone", value: string): void };
 }
 
 export interface OutputInfo {

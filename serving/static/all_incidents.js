@@ -14,6 +14,7 @@ import { incidentActs } from "./operator.js";
 import { boundsOf, inWords } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
 import { Stream } from "./stream.js";
+import { onZone, putAddress } from "./zone.js";
 
 /** @import { FeedInfo, Health, IncidentFilter, IncidentInfo } from "../page.d.ts" */
 
@@ -82,7 +83,7 @@ function choose(change) {
   now.filter = { ...now.filter, ...change };
   now.rows = PAGE;
   now.whole = false;
-  history.replaceState(null, "", `?${parameters(now.filter)}`);
+  putAddress(parameters(now.filter));
   draw();
   reload();
 }
@@ -177,6 +178,7 @@ byId("more").addEventListener("click", () => {
 });
 document.addEventListener("visibilitychange", wake);
 addEventListener("online", wake);
+onZone(draw);
 setInterval(draw, 1000); // ages count on
 setInterval(() => void (document.hidden || run("health", loadHealth)), HEALTH_SECONDS * 1000);
 setInterval(() => document.hidden || now.busy || reload(), AGAIN_SECONDS * 1000);

@@ -17,8 +17,9 @@ import { Meanwhile } from "./meanwhile.js";
 import * as panels from "./panels.js";
 import { around, byKey, sight, span, windowOf } from "./ranges.js";
 import { serverNow, takeTime } from "./server_time.js";
-import { isPanel, loadPanels, showPanels, stateAt } from "./state_panels.js";
+import { drawPanels, isPanel, loadPanels, showPanels, stateAt } from "./state_panels.js";
 import { Stream } from "./stream.js";
+import { onZone, shownZone } from "./zone.js";
 
 /** @import { Health, IncidentInfo, ScoredPoint, Series, ServiceInfo, Shown, Span } from "../page.d.ts" */
 /** @import { Choice } from "./choice.js" */
@@ -43,7 +44,7 @@ let loading = new AbortController(); // ends the requests of a choice that was l
 async function start() {
   [chosen.feeds] = await Promise.all([get("/api/feeds"), loadHealth(), showLogin()]);
   const wanted = asked();
-  if (wanted.feed) await choose(wanted, "replace");
+  if (wanted.feed) await choose(wanted, "replaceState");
   else lackFeed(new URLSearchParams(location.search).get("feed") || "at all");
 }
 
@@ -69,10 +70,11 @@ function leave(lacks = null) {
 }
 
 /**
- * Changes the choice, the URL (push or replace) and everything that follows from it.
+ * Changes the choice, the URL and everything that follows from it.
  * @param {Choice} choice
+ * @param {"pushState" | "replaceState"} how
  */
-async function choose(choice, url = "push") {
+async function choose(choice, how = "pushState") {
   const { service = chosen.service, beside = chosen.beside } = choice;
   leave();
   if (choice.feed && choice.feed.name !== chosen.feed?.name) flagged.forget();
@@ -80,7 +82,7 @@ async function choose(choice, url = "push") {
   loadState();
   const [services] = await Promise.all([loadServices(), flagged.loadAnomalies()]);
   takeService(service, beside, services, flagged.anomalies[0]?.service);
-  keep(url);
+  keep(how);
   offer();
   flagged.draw();
   now.settled = true;
@@ -212,15 +214,26 @@ function reload() {
   void run("series", loadSeries);
 }
 
+/** Writes all times afresh. */
+function drawTimes() {
+  if (!chosen.feed) return;
+  chart.again();
+  panels.span(chosen.span, chosen.feed);
+  flagged.draw();
+  drawPanels(loadState);
+  showFreshness();
+}
+
 /** @type {(choice: Choice) => void} */
 const take = (choice) => void run("choice", () => choose(choice));
 
-follow(take, () => now.series && chooseDates(windowOf(now.series), chosen.feed.timezone, chosen.feed.interval_seconds, (span) => take({ span })));
+follow(take, () => now.series && chooseDates(windowOf(now.series), shownZone(chosen.feed.timezone), chosen.feed.interval_seconds, (span) => take({ span })));
 byId("chart").addEventListener("keydown", ({ key }) => {
   const wanted = now.series && byKey(key, windowOf(now.series), now.series.interval_seconds);
   if (wanted) take({ span: wanted === "now" ? null : wanted });
 });
 addEventListener("popstate", () => run("choice", start));
+onZone(drawTimes);
 setInterval(showFreshness, 1000);
 every(STATE_SECONDS, () => chosen.feed && loadState());
 every(STATE_SECONDS, () => now.settled && now.series?.loading && run("series", loadSeries));

@@ -1,7 +1,7 @@
 // What two versions of a baseline, or a version and a candidate, expect of one service and day type, by time of day, with the spread of the newer one. Drawn by uPlot.
 
 /* global uPlot */
-import { axes, colours, dark, sizeIn, TIMES_OF_DAY, upright } from "./chart_axes.js";
+import { axes, colours, sizeIn, upright } from "./chart_axes.js";
 import { byId, count, offBy } from "./dom.js";
 
 /** @import { BaselineRow, Columns, Plot, Rule } from "../page.d.ts" */
@@ -15,7 +15,7 @@ export class BaselineChart {
     this.element = element;
     this.plot = /** @type {Plot | null} */ (null);
     this.courses = /** @type {Courses | null} */ (null);
-    dark.addEventListener("change", () => this.show(this.courses));
+    addEventListener("theme", () => this.show(this.courses));
     new ResizeObserver(() => this.plot?.setSize(sizeIn(element))).observe(element);
     element.addEventListener("keydown", (event) => this.move(event));
   }
@@ -40,12 +40,11 @@ export class BaselineChart {
     const edge = { stroke: "transparent", points: { show: false } }; // of the spread
     return {
       ...sizeIn(this.element),
-      tzDate: (/** @type {number} */ seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"), // seconds of a day that is none of the calendar
       padding: [12, 20, 0, 0],
       legend: { show: false },
       cursor: { points: { size: 7 }, drag: { x: true, y: false, dist: 8 } },
       scales: { y: { range: (/** @type {Plot} */ _plot, /** @type {number | null} */ low, /** @type {number | null} */ high) => upright(low, high) } },
-      axes: axes(colour, TIMES_OF_DAY),
+      axes: axes(colour, "UTC", false), // seconds of a day that is none of the calendar
       series: [
         {},
         { stroke: colour("expected"), width: 1.5, dash: [6, 4], points: { show: false } },

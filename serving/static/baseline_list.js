@@ -1,7 +1,8 @@
 // The versions of a feed's baseline, newest first: how each came to be in force, and which two are compared.
 
-import { byId, clock, make, nothing, selectById } from "./dom.js";
+import { byId, clockOf, make, nothing, selectById } from "./dom.js";
 import { gate, how, origin } from "./promotions.js";
+import { shownZone } from "./zone.js";
 
 /** @import { Baseline, FeedInfo, PromotionInfo } from "../page.d.ts" */
 /** @import { Sides } from "./baseline_sides.js" */
@@ -16,20 +17,21 @@ let drawn = ""; // what is drawn: drawn again only when it changed, so that a bu
  * @param {Acts} acts
  */
 export function versions({ in_force: force, history }, feed, sides, acts) {
-  const wanted = JSON.stringify([feed.name, history, sides.from, sides.to, sides.candidate, acts.rollBack === null]);
+  const timezone = shownZone(feed.timezone);
+  const wanted = JSON.stringify([feed.name, timezone, history, sides.from, sides.to, sides.candidate, acts.rollBack === null]);
   if (wanted === drawn) return;
   drawn = wanted;
-  const zone = clock(feed.timezone);
+  const zone = clockOf(timezone);
   const rows = history.map((each, index) => row(each, history[index + 1], zone, sides, { ...acts, rollBack: each.version === force?.version ? null : acts.rollBack }, each.version === force?.version));
   byId("history").replaceChildren(...(rows.length ? rows : [make("li", {}, nothing("No baseline was promoted yet, so there is nothing to compare. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`))]));
-  byId("history-note").textContent = rows.length ? `Times are those of ${feed.timezone}.` : "";
+  byId("history-note").textContent = rows.length ? `Times are those of ${timezone}.` : "";
   offer(history, sides);
 }
 
 /**
  * @param {PromotionInfo} each
  * @param {PromotionInfo | undefined} before the one that was in force before it
- * @param {ReturnType<typeof clock>} zone
+ * @param {ReturnType<typeof clockOf>} zone
  * @param {Sides} sides
  * @param {Acts} acts
  * @param {boolean} inForce

@@ -13,6 +13,7 @@ import { showLogin } from "./login_state.js";
 import { answering, rollingBack } from "./operator.js";
 import { serverNow } from "./server_time.js";
 import { specialDays } from "./special_days.js";
+import { onZone, putAddress } from "./zone.js";
 
 /** @import { Baseline, BaselineChange, FeedInfo, GateResultInfo, ServiceInfo } from "../page.d.ts" */
 /** @import { After, Sides } from "./baseline_sides.js" */
@@ -25,7 +26,7 @@ const MOST = 500; // rows that one answer may have
 const MONDAY = 1;
 
 const chosen = /** @type {Choice} */ ({ feed: null, from: null, to: null, candidate: null, service: null, day: null });
-const known = { feeds: /** @type {FeedInfo[]} */ ([]), baseline: /** @type {Baseline | null} */ (null), older: false, at: Number.NaN, versions: VERSIONS, results: RESULTS };
+const known = { feeds: /** @type {FeedInfo[]} */ ([]), baseline: /** @type {Baseline | null} */ (null), judged: /** @type {GateResultInfo[]} */ ([]), older: false, at: Number.NaN, versions: VERSIONS, results: RESULTS };
 const drawn = { changes: "", courses: "" }; // which choice the picture and the chart show
 const chart = new BaselineChart(byId("chart"));
 const table = new ChangesTable(look);
@@ -104,7 +105,7 @@ function keep(how) {
   const { feed, ...others } = chosen;
   const query = new URLSearchParams({ feed: feed?.name ?? "" });
   for (const [name, value] of Object.entries(others)) if (value !== null) query.set(name, String(value));
-  if (location.search !== `?${query}`) history[how](null, "", `?${query}`);
+  putAddress(query, how);
   document.title = `Baselines of ${feed?.name} · Sundial`;
 }
 
@@ -115,16 +116,22 @@ async function loadState() {
   const left = loading.signal;
   const pages = [path(`baseline?limit=${known.versions}`), path(`gate-results?limit=${known.results}`), "/api/feeds"];
   const [{ body: baseline, next: older }, { body: results, next: earlier }, { body: feeds }] = await Promise.all(pages.map((each) => getPage(each, left)));
-  Object.assign(known, { baseline, feeds, older: older !== null, at: serverNow() });
+  Object.assign(known, { baseline, judged: results, feeds, older: older !== null, at: serverNow() });
   Object.assign(chosen, completed(chosen, baseline.history, results));
   offerFeeds();
-  const again = () => run("state", refresh);
-  versions(baseline, feed, chosen, { compare: take, rollBack: rollingBack(feed, again) });
-  gateResults(results, feed, answering(feed, again), baseline.in_force, lookAt);
-  markCandidate(results, chosen.candidate);
-  specialDays(baseline.special_days);
+  drawState();
   byId("history-more").hidden = older === null || known.versions >= MOST;
   byId("gate-more").hidden = earlier === null || known.results >= MOST;
+}
+
+function drawState() {
+  const [{ feed }, { baseline, judged }] = [chosen, known];
+  if (!feed || !baseline) return;
+  const again = () => run("state", refresh);
+  versions(baseline, feed, chosen, { compare: take, rollBack: rollingBack(feed, again) });
+  gateResults(judged, feed, answering(feed, again), baseline.in_force, lookAt);
+  markCandidate(judged, chosen.candidate);
+  specialDays(baseline.special_days);
 }
 
 function offerFeeds() {
@@ -176,6 +183,7 @@ async function loadCourses() {
   if (wanted === drawn.courses || byId("course").hidden || !feed || service === null || day === null || !after) return;
   drawn.courses = "";
   byId("course-title").textContent = `${service}, ${DAYS[day]}`;
+  byId("course-zone").textContent = `Times of day are those of ${feed.timezone}, as the slots of the baseline are.`;
   selectById("day").value = String(day);
   byId("to-service").setAttribute("href", `/?${new URLSearchParams({ feed: feed.name, service })}`);
   chart.show(null);
@@ -244,6 +252,10 @@ for (const [id, what, more] of /** @type {const} */ ([["history-more", "versions
   });
 }
 addEventListener("popstate", () => void run("choice", start));
+onZone(() => {
+  drawState();
+  showFreshness();
+});
 setInterval(() => !document.hidden && chosen.feed && void run("state", refresh), AGAIN);
 setInterval(showFreshness, 250);
 globalThis.sundial = { chart }; // for the browser's console and the tests

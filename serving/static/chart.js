@@ -3,10 +3,11 @@
 import { axes, besideLabels, colours, upright } from "./chart_axes.js";
 import { alone, columns } from "./chart_columns.js";
 import { incidentAt, markPeaks, shade } from "./chart_incidents.js";
-import { clock } from "./dom.js";
+import { clockOf } from "./dom.js";
 import { windowOf } from "./ranges.js";
 import { readout } from "./readout.js";
 import { TimeChart } from "./time_chart.js";
+import { shownZone } from "./zone.js";
 
 /** @import { IncidentInfo, Plot, Shown } from "../page.d.ts" */
 /** @import { Earlier } from "./earlier.js" */
@@ -104,16 +105,16 @@ export class Chart extends TimeChart {
   options(series) {
     const shown = () => this.series ?? series;
     const colour = colours();
-    const { time } = clock(series.timezone);
+    const zone = shownZone(series.timezone);
     const edge = { stroke: "transparent", points: { show: false } }; // of a band
     return {
-      ...this.common(series.timezone),
+      ...this.common,
       padding: [12, () => besideLabels(this.window), 0, 0],
       scales: {
         x: { range: () => this.window.map((at) => at / 1000) },
         y: { range: (/** @type {Plot} */ _plot, /** @type {number | null} */ low, /** @type {number | null} */ high) => upright(low, high) },
       },
-      axes: axes(colour),
+      axes: axes(colour, zone),
       series: [
         {},
         { stroke: colour("value"), width: 2, points: { show: false, filter: alone, size: 4, fill: colour("value") } },
@@ -140,7 +141,7 @@ export class Chart extends TimeChart {
         draw: [
           (/** @type {Plot} */ plot) => {
             markPeaks(plot, this.incidents, colour);
-            mark(plot, shown(), colour("quiet"), time);
+            mark(plot, shown(), colour("quiet"), clockOf(zone).time);
             this.layer?.place(plot);
             this.tell();
           },

@@ -1,15 +1,12 @@
-// The axes of the chart of one service: which part of time and which values they have, and how these are written.
+// The axes of a chart: which part of time and which values they have, and how these are written.
+
+import { clockOf } from "./dom.js";
+import { wallClock } from "./wall_clock.js";
 
 /** @import { Plot } from "../page.d.ts" */
 /** @typedef {(name: string) => string} Colour of a name among the variables of style.css */
 
-/** Whether the page is dark: a chart is drawn afresh when that changes. */
-export const dark = matchMedia("(prefers-color-scheme: dark)");
-/** Formats of a time axis: from which increment on, the format, and what is added where a new day begins. */
-const DATED = [[86400, "{DD} {MMM}"], [60, "{HH}:{mm}", "\n{DD} {MMM}"], [1, "{HH}:{mm}:{ss}", "\n{DD} {MMM}"]];
-/** Likewise, of an axis that has the times of one day and no date. */
-export const TIMES_OF_DAY = [[60, "{HH}:{mm}"], [1, "{HH}:{mm}:{ss}"]];
-
+const [MINUTE, DAY] = [60, 86_400]; // seconds
 const DIGIT = 7; // pixels, about
 const AROUND_LABEL = 22; // pixels: tick, gap, and the edge
 
@@ -38,23 +35,36 @@ export function colours() {
 export const sizeIn = (element) => ({ width: element.clientWidth, height: Math.max(220, Math.min(380, Math.round(innerHeight * 0.42))) });
 
 /**
- * uPlot's axes of time and value.
+ * uPlot's axes of time and value. uPlot itself would write times by the clock of the browser, which may skip an hour that the zone has.
  * @param {Colour} colour
+ * @param {string} timeZone
+ * @param {boolean} [dated] whether the axis names days
  */
-export function axes(colour, times = DATED) {
+export function axes(colour, timeZone, dated = true) {
   const axis = { stroke: colour("quiet"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 }, font: "12px system-ui" };
   return [
-    { ...axis, space: 80, values: times.map(tick) },
+    {
+      ...axis,
+      space: 80,
+      splits: (/** @type {Plot} */ _plot, /** @type {number} */ _axis, /** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ step) => wallClock(timeZone).marks(1000 * from, 1000 * to, 1000 * step).map((at) => at / 1000),
+      values: (/** @type {Plot} */ _plot, /** @type {number[]} */ ticks, /** @type {number} */ _axis, /** @type {number} */ _space, /** @type {number} */ step) => timesIn(ticks, step, timeZone, dated),
+    },
     { ...axis, size: wide, values: (/** @type {Plot} */ _plot, /** @type {number[]} */ ticks) => written(ticks) },
   ];
 }
 
 /**
- * uPlot's format of axis values: [increment, format, and on change of day].
- * @param {(number | string)[]} axis
+ * What a time axis says: times, with the day below the first one of each day; or days, if it has nothing else.
+ * @type {(ticks: number[], step: number, timeZone: string, dated: boolean) => string[]} seconds
  */
-function tick([increment, format, onNewDay]) {
-  return [increment, format, null, null, onNewDay ?? null, null, null, null, 1];
+function timesIn(ticks, step, timeZone, dated) {
+  const { date, time } = clockOf(timeZone);
+  const days = ticks.map((at) => date(1000 * at));
+  if (dated && step >= DAY) return days;
+  return ticks.map((at, place) => {
+    const text = time(1000 * at).slice(0, step < MINUTE ? 8 : 5);
+    return dated && days[place] !== days[place - 1] ? `${text}\n${days[place]}` : text;
+  });
 }
 
 /**

@@ -5,6 +5,7 @@ import { byId, inputById, make, selectById } from "./dom.js";
 import { COMPARISONS, comparisonOf } from "./earlier.js";
 import { ranges, spanOf, usual } from "./ranges.js";
 import { followWindow, offerWindow } from "./window_choice.js";
+import { putAddress } from "./zone.js";
 
 /** @import { FeedInfo, Span } from "../page.d.ts" */
 /** @typedef {{ feed?: FeedInfo, service?: string | null, beside?: string[], minutes?: number | null, span?: Span | null, comparison?: string }} Choice What is to change. */
@@ -61,12 +62,12 @@ export function takeService(service, beside, services, other) {
   chosen.beside = besides(beside, chosen.service, services);
 }
 
-/** Puts the choice into the URL. @type {(how: string) => void} */
+/** Puts the choice into the URL. @type {(how: "pushState" | "replaceState") => void} */
 export function keep(how) {
   const { feed, service, beside, minutes, span, comparison } = chosen;
   const query = new URLSearchParams({ feed: feed.name, ...(service !== null && { service }), minutes: String(minutes), ...span, ...(comparison && { compare: comparison }) });
   for (const each of beside) query.append("beside", each);
-  if (location.search !== `?${query}`) history[how === "push" ? "pushState" : "replaceState"](null, "", `?${query}`);
+  putAddress(query, how);
 }
 
 /** Fills the form. What is chosen stays chosen, also if it does not exist. */

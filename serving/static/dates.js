@@ -1,4 +1,4 @@
-// A dialog in which a person chooses from when to when, by the clock of the feed's time zone.
+// A dialog in which a person chooses from when to when, by the clock of a time zone.
 
 import { byId, make } from "./dom.js";
 import { inWords, shortest, spanOf } from "./ranges.js";
@@ -7,7 +7,7 @@ import { spanFields } from "./span_fields.js";
 /** @import { Span } from "../page.d.ts" */
 
 /**
- * Opens it with a part of time, and calls `take` with the span that is chosen.
+ * Opens it with a part of time, and calls `take` with the span that is chosen. Of a time that comes twice, the span takes in both.
  * @param {number[]} window epoch milliseconds
  * @param {string} timeZone
  * @param {number} interval seconds, of what is shown; 0: it has none
@@ -31,6 +31,9 @@ export function chooseDates(window, timeZone, interval, take) {
   byId("dates-cancel").onclick = () => dialog.close();
   dialog.showModal();
 }
+
+/** The local time that is entered. @param {string} edge */
+const timeIn = (edge) => Date.parse(`${inputById(`dates-${edge}`).value}Z`);
 
 /** @type {(text: string) => void} */
 const wrong = (text) => byId("dates-problem").replaceChildren(...(text ? [make("span", { text })] : []));

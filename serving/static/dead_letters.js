@@ -1,6 +1,7 @@
 // The panel of dead letters: the newest of a feed, by reason, each with what the newest of them was.
 
-import { byId, clock, count, make } from "./dom.js";
+import { byId, clockOf, count, make } from "./dom.js";
+import { shownZone } from "./zone.js";
 
 /** @import { DeadLetterInfo, FeedInfo } from "../page.d.ts" */
 /** @typedef {((list: DeadLetterInfo[]) => void) | null} Replay of an operator; null for others */
@@ -16,10 +17,11 @@ let shown = ""; // what is drawn: drawn again only when it changed, so that what
  */
 export function deadLetters(list, feed, replay) {
   byId("letters-card").hidden = !list.length;
-  const wanted = JSON.stringify([feed.name, list, replay === null]);
+  const timezone = shownZone(feed.timezone);
+  const wanted = JSON.stringify([feed.name, timezone, list, replay === null]);
   if (wanted === shown) return;
   shown = wanted;
-  const zone = clock(feed.timezone);
+  const zone = clockOf(timezone);
   byId("letters").replaceChildren(...alike(list).map((letters) => row(letters, zone)));
   const button = make("button", { type: "button", class: "link", text: "Replay what can be read now" });
   button.addEventListener("click", () => replay?.(list));
@@ -43,7 +45,7 @@ function alike(list) {
 
 /**
  * @param {DeadLetterInfo[]} letters
- * @param {ReturnType<typeof clock>} zone
+ * @param {ReturnType<typeof clockOf>} zone
  */
 function row(letters, zone) {
   const [newest] = letters;

@@ -91,19 +91,20 @@ export function offBy(pct) {
 }
 
 /**
- * Functions that write an instant in a time zone: the time alone, date with time, and the date alone.
+ * Functions that write an instant in a time zone: the time alone, date with time, and the date alone, with or without the day of the week.
  * @param {string} timeZone
  */
-export function clock(timeZone) {
+function clock(timeZone) {
   /** @type {Intl.DateTimeFormatOptions} */
   const base = { timeZone, hourCycle: "h23", hour: "2-digit", minute: "2-digit", second: "2-digit" };
   const time = new Intl.DateTimeFormat("en-GB", base);
   const full = new Intl.DateTimeFormat("en-GB", { ...base, weekday: "short", day: "2-digit", month: "short" });
   const year = new Intl.DateTimeFormat("en-GB", { ...base, year: "numeric", day: "2-digit", month: "short" });
   const day = new Intl.DateTimeFormat("en-GB", { timeZone, weekday: "short", day: "2-digit", month: "short" });
+  const date = new Intl.DateTimeFormat("en-GB", { timeZone, day: "2-digit", month: "short" });
   /** @type {(format: Intl.DateTimeFormat) => (at: string | number) => string} */
   const written = (format) => (at) => format.format(new Date(at));
-  return { time: written(time), full: written(full), dated: written(year), day: written(day) };
+  return { time: written(time), full: written(full), dated: written(year), day: written(day), date: written(date) };
 }
 
 const clocks = /** @type {Map<string, ReturnType<typeof clock>>} */ (new Map()); // making one costs more than using it
@@ -113,6 +114,12 @@ export function clockOf(timeZone) {
   const known = clocks.get(timeZone) ?? clock(timeZone);
   clocks.set(timeZone, known);
   return known;
+}
+
+/** Time and date in a time zone, and the time in UTC beside it. @param {number} at @param {string} timeZone */
+export function withUtc(at, timeZone) {
+  const text = clockOf(timeZone).full(at);
+  return timeZone === "UTC" ? `${text} UTC` : `${text} · ${clockOf("UTC").time(at)} UTC`;
 }
 
 /** @param {number} seconds */

@@ -6,6 +6,7 @@ import { arrange, byId, clockOf, make } from "./dom.js";
 import { getAll } from "./loads.js";
 import { excluding } from "./operator.js";
 import { serverNow } from "./server_time.js";
+import { shownZone } from "./zone.js";
 
 /** @import { Plot, StatementInfo } from "../page.d.ts" */
 /** @import { Chart } from "./chart.js" */
@@ -154,6 +155,6 @@ export class ExcludedRanges {
 
 /** What is excluded, who says so, when and why. @param {Excluded} excluded */
 function inWords({ service, start, end, by, at, reason }) {
-  const zone = clockOf(chosen.feed.timezone);
+  const zone = clockOf(shownZone(chosen.feed.timezone));
   return `${service ?? "All services"}, ${zone.dated(start)} to ${zone.dated(end)}: excluded by ${by} (${zone.dated(at)}): ${reason}`;
 }

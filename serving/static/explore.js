@@ -1,7 +1,7 @@
 // The page of a chart of one's own: what is chosen (kept in the URL), loading it, and following it live.
 
 import { chooseDates } from "./dates.js";
-import { byId, clockOf, empty } from "./dom.js";
+import { byId, clockOf, empty, withUtc } from "./dom.js";
 import { LinesChart } from "./explore_chart.js";
 import { csvOf, pngOf, save } from "./explore_files.js";
 import { followForm, limit, offerSources } from "./explore_form.js";
@@ -16,6 +16,7 @@ import { around, boundsOf, byKey, inWords, RANGES, span } from "./ranges.js";
 import { takeTime } from "./server_time.js";
 import { Stream } from "./stream.js";
 import { followWindow, offerWindow } from "./window_choice.js";
+import { onZone, putAddress, shownZone } from "./zone.js";
 
 /** @import { ChartLine, Columns, FeedInfo, Health, OwnChart, ScoredPoint } from "../page.d.ts" */
 
@@ -52,8 +53,7 @@ async function loadSources() {
 /** @type {(change: Partial<OwnChart>, how?: "pushState" | "replaceState") => void} */
 function choose(change, how = "pushState") {
   now.asked = { ...now.asked, ...change };
-  const query = `?${parameters(now.asked)}`;
-  if (location.search !== query) history[how](null, "", query);
+  putAddress(parameters(now.asked), how);
   say("");
   show(!change.lines);
 }
@@ -88,10 +88,10 @@ function soonDraw() {
   soon("chart", draw);
 }
 
-/** That of the feeds, and UTC of tables; UTC if there are several. */
+/** If none is chosen, that of the feeds, and UTC of tables; UTC if there are several. */
 function zone() {
   const zones = new Set(now.asked.lines.map((line) => (line.of === "feed" && now.feeds.get(line.source)?.timezone) || "UTC"));
-  return zones.size === 1 ? [...zones][0] : "UTC";
+  return shownZone(zones.size === 1 ? [...zones][0] : "UTC");
 }
 
 /** Only what lies in the window. @type {(table: Columns, window: number[]) => Columns} */
@@ -147,7 +147,7 @@ function drawList() {
   const { pointed } = chart;
   list.show(rows, pointed, zone());
   byId("at").hidden = pointed === null;
-  byId("at").textContent = pointed === null ? "" : `${clockOf(zone()).full(1000 * pointed)} · ${clockOf("UTC").time(1000 * pointed)} UTC`;
+  byId("at").textContent = pointed === null ? "" : withUtc(1000 * pointed, zone());
 }
 
 /** Follows the services of one feed; the events of all feeds if there are several. */
@@ -209,13 +209,14 @@ followForm(add);
 followWindow(choose, () => chooseDates(boundsOf(now.asked), zone(), chart.interval, (span) => choose({ span })));
 byId("choice").addEventListener("submit", (event) => event.preventDefault());
 byId("copy").addEventListener("click", copy);
-byId("csv").addEventListener("click", () => save(new Blob([csvOf(now.asked.lines, now.tables)], { type: "text/csv" }), "sundial.csv"));
+byId("csv").addEventListener("click", () => save(new Blob([csvOf(now.asked.lines, now.tables, zone())], { type: "text/csv" }), "sundial.csv"));
 byId("png").addEventListener("click", savePicture);
 byId("chart").addEventListener("keydown", ({ key }) => {
   const wanted = chart.plot && byKey(key, chart.window, chart.interval);
   if (wanted) choose({ span: wanted === "now" ? null : wanted });
 });
 addEventListener("popstate", goBack);
+onZone(draw);
 document.addEventListener("visibilitychange", wake);
 addEventListener("online", wake);
 setInterval(draw, 1000); // the window moves on

@@ -68,11 +68,11 @@ export class LinesChart extends TimeChart {
   options() {
     const { lines, zone } = this.drawn;
     const colour = colours();
-    const [time, left] = axes(colour);
+    const [time, left] = axes(colour, zone);
     const values = (/** @type {Plot} */ _plot, /** @type {number[]} */ ticks) => ticks.map(figure);
     const sides = new Set(lines.map(sideOf));
     return {
-      ...this.common(zone),
+      ...this.common,
       padding: [12, () => (sides.has("right") ? 0 : besideLabels(this.window)), 0, () => (sides.has("left") ? 0 : besideLabels(this.window))],
       scales: { x: { range: () => this.window.map((at) => at / 1000) }, left: { range: reach }, right: { range: reach } },
       axes: [time, { ...left, scale: "left", values, show: sides.has("left") }, { ...left, scale: "right", side: 1, values, show: sides.has("right"), grid: { ...left.grid, show: !sides.has("left") } }],

@@ -4,6 +4,7 @@ import { colours } from "./chart_axes.js";
 import { make } from "./dom.js";
 import { COLOURS, DASH } from "./explore_chart.js";
 import { columnsOf, nameOf } from "./explore_lines.js";
+import { wallClock } from "./wall_clock.js";
 
 /** @import { ChartLine, Columns } from "../page.d.ts" */
 
@@ -13,8 +14,10 @@ const [MARGIN, ROW, SWATCH] = [16, 22, 26]; // pixels
  * A header, and a row for each instant at which a line has a value. A band has two columns.
  * @param {ChartLine[]} lines
  * @param {Columns[]} tables
+ * @param {string} zone in which instants are written
  */
-export function csvOf(lines, tables) {
+export function csvOf(lines, tables, zone) {
+  const { iso: written } = wallClock(zone);
   const heads = lines.flatMap((line) => {
     const names = columnsOf(line);
     return names.length < 2 ? [nameOf(line)] : names.map((name) => `${nameOf(line)}: ${name}`);
@@ -30,7 +33,7 @@ export function csvOf(lines, tables) {
     });
     place += columns.length;
   }
-  const cells = [...rows].sort(([a], [b]) => a - b).map(([at, row]) => [new Date(1000 * at).toISOString(), ...row.map((each) => each ?? "")].join());
+  const cells = [...rows].sort(([a], [b]) => a - b).map(([at, row]) => [written(1000 * at), ...row.map((each) => each ?? "")].join());
   return `${[["at", ...heads].map(quoted).join(), ...cells].join("\n")}\n`;
 }
 

@@ -12,6 +12,7 @@ import { showLogin } from "./login_state.js";
 import { serverNow, takeTime } from "./server_time.js";
 import { Stream } from "./stream.js";
 import { Toggles } from "./toggles.js";
+import { onZone, putAddress } from "./zone.js";
 
 /** @import { FleetFilter, Health, ScoredPoint } from "../page.d.ts" */
 
@@ -38,8 +39,7 @@ function fromUrl() {
 function choose(change) {
   now.filter = { ...now.filter, ...change };
   const { search: text, status, feed } = now.filter;
-  const query = String(new URLSearchParams({ ...(text && { search: text }), ...(status && { status }), ...(feed && { only: feed }) }));
-  history.replaceState(null, "", query ? `?${query}` : "/");
+  putAddress(new URLSearchParams({ ...(text && { search: text }), ...(status && { status }), ...(feed && { only: feed }) }));
   drawAll();
 }
 
@@ -200,6 +200,7 @@ search.addEventListener("input", () => choose({ search: search.value }));
 byId("filter").addEventListener("submit", (event) => event.preventDefault());
 document.addEventListener("visibilitychange", wake);
 addEventListener("online", wake);
+onZone(drawAll);
 setInterval(() => {
   showFreshness();
   soonDraw(); // ages count on

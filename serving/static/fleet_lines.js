@@ -5,6 +5,7 @@ import { keyOf } from "./fleet_state.js";
 import { NAMES } from "./fleet_status.js";
 import { inWords } from "./incidents.js";
 import { serverNow } from "./server_time.js";
+import { shownZone } from "./zone.js";
 
 /** @import { FleetFeed, FleetFilter, FleetLine, FleetRow, IncidentInfo } from "../page.d.ts" */
 /** @import { FleetState } from "./fleet_state.js" */
@@ -113,5 +114,6 @@ const attended = ({ acknowledgement }) => (acknowledgement ? "; acknowledged" : 
  * @param {FleetFeed} feed
  */
 function since(at, feed) {
-  return { at, since: at === null ? "" : `since ${clockOf(feed.timezone).full(at)} ${feed.timezone}` };
+  const zone = shownZone(feed.timezone);
+  return { at, since: at === null ? "" : `since ${clockOf(zone).full(at)} ${zone}` };
 }

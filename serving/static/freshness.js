@@ -1,8 +1,9 @@
 // Whether what the page shows is live, and if not, as of when it is.
 
-import { byId, clock } from "./dom.js";
+import { byId, clockOf } from "./dom.js";
 import { Unanswered } from "./loads.js";
 import { serverNow } from "./server_time.js";
+import { shownZone } from "./zone.js";
 
 /** @import { FeedInfo, Health } from "../page.d.ts" */
 /** @import { Stream } from "./stream.js" */
@@ -82,7 +83,7 @@ export function showState([kind, text], health, failures) {
 export function asOf(stream, health, state, loadedAt) {
   if (state === "live" || state === "waiting" || Number.isNaN(loadedAt)) return "";
   const at = readingsAsOf(stream, health, loadedAt);
-  return Number.isNaN(at) ? "No new reading was read yet." : `As of ${clock("UTC").full(at)} UTC.`;
+  return Number.isNaN(at) ? "No new reading was read yet." : `As of ${clockOf(shownZone("UTC")).full(at)} ${shownZone("UTC")}.`;
 }
 
 /** @type {(at: number) => boolean} */
@@ -106,7 +107,7 @@ export function readingsAsOf(stream, health, loadedAt) {
  * @param {FeedInfo} feed
  */
 export function mark(part, at, feed) {
-  const text = at === null ? "" : Number.isNaN(at) ? "No new reading was read yet." : `As of ${clock(feed.timezone).full(at)}.`;
+  const text = at === null ? "" : Number.isNaN(at) ? "No new reading was read yet." : `As of ${clockOf(shownZone(feed.timezone)).full(at)}.`;
   for (const element of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(`.as-of.${part}`))) {
     element.hidden = at === null;
     if (element.textContent !== text) element.textContent = text;

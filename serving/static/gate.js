@@ -1,7 +1,8 @@
 // What the gate found in each run: its verdict, what failed, and Great Expectations' own report of it.
 
-import { byId, clock, make, nothing } from "./dom.js";
+import { byId, clockOf, make, nothing } from "./dom.js";
 import { samples } from "./gate_samples.js";
+import { shownZone } from "./zone.js";
 
 /** @import { Expectation, FeedInfo, GateResultInfo, PromotionInfo } from "../page.d.ts" */
 /** @import { Place } from "./gate_samples.js" */
@@ -19,10 +20,11 @@ let shown = ""; // what is drawn: drawn again only when it changed, so that what
  * @param {Look | null} look null: no rows at fault are shown
  */
 export function gateResults(list, feed, answer, force, look = null) {
-  const wanted = JSON.stringify([feed.name, list, answer === null, force?.version]);
+  const timezone = shownZone(feed.timezone);
+  const wanted = JSON.stringify([feed.name, timezone, list, answer === null, force?.version]);
   if (wanted === shown) return;
   shown = wanted;
-  const zone = clock(feed.timezone);
+  const zone = clockOf(timezone);
   const rows = list.map((each, index) => resultRow(each, zone, index === 0 && mayWait(each, force) ? answer : null, look));
   byId("gate").replaceChildren(...(rows.length ? rows : [make("li", {}, nothing("No candidate was judged yet. In Airflow, trigger the DAG", `nightly_baseline.${feed.name}`))]));
 }
@@ -47,7 +49,7 @@ const mayWait = ({ success, run_id: run }, force) => !success && force?.run_id !
 
 /**
  * @param {GateResultInfo} each
- * @param {ReturnType<typeof clock>} zone
+ * @param {ReturnType<typeof clockOf>} zone
  * @param {Answer} answer
  * @param {Look | null} look
  */

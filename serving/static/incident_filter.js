@@ -3,6 +3,7 @@
 import { byId, fill, inputById, selectById } from "./dom.js";
 import { boundsOf, spanOf } from "./ranges.js";
 import { followWindow, offerWindow } from "./window_choice.js";
+import { shownZone } from "./zone.js";
 
 /** @import { FeedInfo, IncidentFilter, IncidentInfo } from "../page.d.ts" */
 
@@ -51,13 +52,13 @@ export function passes(incident, filter) {
 }
 
 /**
- * The zone of the timeline: that of the feeds that are shown, or UTC if they have several.
+ * The zone of the timeline: the one that is chosen, or else that of the feeds that are shown, or UTC if they have several.
  * @param {IncidentFilter} filter
  * @param {Map<string, FeedInfo>} feeds
  */
 export function zoneOf({ feed }, feeds) {
   const zones = new Set([...feeds.values()].filter((each) => !feed || each.name === feed).map((each) => each.timezone));
-  return zones.size === 1 ? [...zones][0] : "UTC";
+  return shownZone(zones.size === 1 ? [...zones][0] : "UTC");
 }
 
 /**

@@ -4,6 +4,7 @@ import { arrange, byId, clockOf, count, make } from "./dom.js";
 import { chartOf, denied, keyOf } from "./incident_rows.js";
 import { inWords, whose } from "./incidents.js";
 import { wallClock } from "./wall_clock.js";
+import { shownZone } from "./zone.js";
 
 /** @import { FeedInfo, IncidentInfo } from "../page.d.ts" */
 /** @typedef {{ lane: HTMLElement, track: HTMLElement }} Lane */
@@ -31,7 +32,6 @@ export class Lanes {
     this.lanes = /** @type {Map<string, Lane>} */ (new Map());
     this.bars = /** @type {Map<string, HTMLElement>} */ (new Map());
     this.shown = /** @type {Map<string, IncidentInfo>} */ (new Map());
-    this.zones = /** @type {Map<string, ReturnType<typeof wallClock>>} */ (new Map());
     element.addEventListener("keydown", (event) => this.step(event));
   }
 
@@ -88,7 +88,8 @@ export class Lanes {
     bar.style.width = percent((end - start) / (to - from));
     bar.className = `bar ${incident.direction ?? "other"} ${open ? "open" : "closed"}${denied(incident) ? " denied" : ""}`;
     bar.setAttribute("href", chartOf(incident, feed));
-    const text = `${whose(incident)} of ${feed.name}, ${open ? "open" : "closed"}: ${inWords(incident)}; from ${clockOf(feed.timezone).dated(incident.start)} ${feed.timezone}`;
+    const zone = shownZone(feed.timezone);
+    const text = `${whose(incident)} of ${feed.name}, ${open ? "open" : "closed"}: ${inWords(incident)}; from ${clockOf(zone).dated(incident.start)} ${zone}`;
     if (bar.getAttribute("aria-label") !== text) bar.setAttribute("aria-label", text);
     return bar;
   }
@@ -143,19 +144,15 @@ export class Lanes {
    * @param {string} zone
    */
   axis([from, to], zone) {
-    const known = this.zones.get(zone) ?? wallClock(zone);
-    this.zones.set(zone, known);
+    const clock = wallClock(zone);
     const step = STEPS.find((each) => (to - from) / each <= MOST_TICKS) ?? STEPS[STEPS.length - 1];
-    const ticks = [];
-    for (let time = Math.ceil(known.local(from) / step) * step; time < known.local(to); time += step) {
-      const at = known.instant(time);
-      if (at === null || at < from) continue;
+    const ticks = clock.marks(from, to, step).map((at) => {
       const position = (at - from) / (to - from);
-      const text = time % DAY === 0 ? clockOf(zone).day(at) : clockOf(zone).time(at).slice(0, 5);
+      const text = clock.local(at) % DAY === 0 ? clockOf(zone).day(at) : clockOf(zone).time(at).slice(0, 5);
       const tick = make("span", { class: position > 0.75 ? "tick late" : "tick", text: position > 0.92 ? "" : text }); // it would be cut off
       tick.style.left = percent(position);
-      ticks.push(tick);
-    }
+      return tick;
+    });
     byId("axis").replaceChildren(...ticks);
   }
 }

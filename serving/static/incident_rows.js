@@ -5,6 +5,7 @@ import { inWords, members, pill, remarks, sayHow, whose } from "./incidents.js";
 import { KeptRows } from "./kept_rows.js";
 import { around, sight, usual } from "./ranges.js";
 import { serverNow } from "./server_time.js";
+import { shownZone } from "./zone.js";
 
 /** @import { FeedInfo, IncidentInfo, Span } from "../page.d.ts" */
 /** @import { Acts } from "./incidents.js" */
@@ -50,7 +51,7 @@ export class IncidentRows {
       incidents.map((each) => {
         const feed = /** @type {FeedInfo} */ (feeds.get(each.feed));
         const acts = this.actsOf(feed);
-        return { key: keyOf(each), from: [each, acts !== null, feed.timezone], content: () => content(each, feed, acts) };
+        return { key: keyOf(each), from: [each, acts !== null, shownZone(feed.timezone)], content: () => content(each, feed, acts) };
       }),
     );
     incidents.forEach((each, place) => sayHow(shown[place], each));
@@ -68,7 +69,8 @@ export class IncidentRows {
  * @param {Acts} acts
  */
 function content(each, feed, acts) {
-  const zone = clockOf(feed.timezone);
+  const timezone = shownZone(feed.timezone);
+  const zone = clockOf(timezone);
   const group = each.kind === "group";
   const who = group ? make("strong", { text: whose(each) }) : make("a", { href: chartOf(each, feed), text: whose(each) });
   if (!group) who.addEventListener("click", () => who.setAttribute("href", chartOf(each, feed))); // of an open one, until now
@@ -83,7 +85,7 @@ function content(each, feed, acts) {
     make("p", { class: "state" }, pill(each)),
     make("div", { class: "who" }, who, make("span", { class: "quiet", text: feed.name })),
     what,
-    make("p", { class: "when" }, ...times, make("span", { class: "quiet", text: feed.timezone })),
+    make("p", { class: "when" }, ...times, make("span", { class: "quiet", text: timezone })),
   ];
 }
 

@@ -1,7 +1,8 @@
 // The panel of incidents: open ones first, then those that ended last. A group is one row that unfolds to its members.
 
-import { age, byId, clock, count, make } from "./dom.js";
+import { age, byId, clockOf, count, make } from "./dom.js";
 import { serverNow } from "./server_time.js";
+import { shownZone } from "./zone.js";
 
 /** @import { KeptRows } from "./kept_rows.js" */
 /** @import { Acknowledgement, FeedInfo, IncidentInfo, Note, Verdict } from "../page.d.ts" */
@@ -24,10 +25,11 @@ const unfolded = new Set();
  * @param {Acts} acts
  */
 export function incidents(rows, list, feed, selected, look, choose, acts) {
-  const zone = clock(feed.timezone);
+  const timezone = shownZone(feed.timezone);
+  const zone = clockOf(timezone);
   const sorted = [...list].sort((a, b) => Number(a.end !== null) - Number(b.end !== null) || Date.parse(b.start) - Date.parse(a.start));
   byId("incidents-card").hidden = !list.length;
-  const shown = rows.show(sorted.map((each) => ({ key: each.id, from: [each, feed.timezone, acts !== null], content: () => content(each, zone, choose, acts) })));
+  const shown = rows.show(sorted.map((each) => ({ key: each.id, from: [each, timezone, acts !== null], content: () => content(each, zone, choose, acts) })));
   sorted.forEach((each, place) => {
     const group = each.kind === "group";
     shown[place].className = [each.service === selected && "selected", !group && "place"].filter(Boolean).join(" ");
@@ -54,7 +56,7 @@ export function withIncident(list, incident) {
 
 /**
  * @param {IncidentInfo} each
- * @param {ReturnType<typeof clock>} zone
+ * @param {ReturnType<typeof clockOf>} zone
  * @param {Choose} choose
  * @param {Acts} acts
  */
@@ -76,7 +78,7 @@ export const pill = ({ end }) => make("span", { class: `pill ${end === null ? "d
 /**
  * What people said of it, and the buttons to say more.
  * @param {IncidentInfo} each
- * @param {ReturnType<typeof clock>} zone
+ * @param {ReturnType<typeof clockOf>} zone
  * @param {Acts} acts
  */
 export function remarks(each, zone, acts) {
@@ -89,7 +91,7 @@ export function remarks(each, zone, acts) {
 
 /**
  * @param {Note} note
- * @param {ReturnType<typeof clock>} zone
+ * @param {ReturnType<typeof clockOf>} zone
  * @param {Acts} acts
  */
 function noteRow(note, zone, acts) {
@@ -111,21 +113,21 @@ function button(text, act) {
 /**
  * Who looks after the incident, since when, and what they said.
  * @param {Acknowledgement} acknowledgement
- * @param {ReturnType<typeof clock>} zone
+ * @param {ReturnType<typeof clockOf>} zone
  */
 const acknowledged = ({ by, at, reason }, zone) => `Acknowledged, says ${by} (${zone.dated(at)}): ${reason}`;
 
 /**
  * What a person says of the incident, who, when and why.
  * @param {Verdict} verdict
- * @param {ReturnType<typeof clock>} zone
+ * @param {ReturnType<typeof clockOf>} zone
  */
 const said = ({ kind, by, at, reason }, zone) => `${kind === "false" ? "False alarm" : "Left out of the normal"}, says ${by} (${zone.dated(at)}): ${reason}`;
 
 /**
  * The members of a group, the first mover first. A member's id is its service and its start.
  * @param {IncidentInfo} group
- * @param {ReturnType<typeof clock>} zone
+ * @param {ReturnType<typeof clockOf>} zone
  * @param {Choose} choose
  */
 export function members(group, zone, choose) {

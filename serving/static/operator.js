@@ -4,6 +4,7 @@ import { askFirst } from "./act_dialog.js";
 import { byId, make } from "./dom.js";
 import { inWords, whose } from "./incidents.js";
 import { login } from "./login_state.js";
+import { shownZone } from "./zone.js";
 
 /** @import { Choice } from "./act_dialog.js" */
 /** @import { SwitchApplication } from "./applications.js" */
@@ -66,7 +67,7 @@ export function excluding(feed, done) {
         ...all,
         title: "Exclude a range",
         words: "The robust normal and the detector learn nothing from these readings. The readings stay in history.",
-        span: { window, timeZone: feed.timezone },
+        span: { window, timeZone: shownZone(feed.timezone) },
         choices: [
           { text: `This service only: ${service}`, asked: { verdict: "exclude", service } },
           { text: `All services of ${feed.name}`, asked: { verdict: "exclude" } },

@@ -7,6 +7,7 @@ import { showLogin } from "./login_state.js";
 import { switchingApplications, switchingScoring } from "./operator.js";
 import { OverviewRows, wrong } from "./overview_rows.js";
 import { serverNow, takeTime } from "./server_time.js";
+import { onZone, shownZone } from "./zone.js";
 
 /** @import { Health, Overview, StreamOverview } from "../page.d.ts" */
 
@@ -46,7 +47,7 @@ function showFreshness() {
   const failures = [...failing.values()];
   showState(amiss(known.health, failures) ?? (known.streams ? ["live", "Live"] : ["waiting", "Loading"]), known.health, failures);
   byId("as-of").hidden = !known.streams || !late(known.at);
-  if (known.streams) byId("as-of").textContent = `As of ${clockOf("UTC").full(known.at)} UTC.`;
+  if (known.streams) byId("as-of").textContent = `As of ${clockOf(shownZone("UTC")).full(known.at)} ${shownZone("UTC")}.`;
 }
 
 /** Loads at once what the page did not load while it was hidden or offline. */
@@ -58,6 +59,7 @@ function wake() {
 
 document.addEventListener("visibilitychange", wake);
 addEventListener("online", wake);
+onZone(draw);
 setInterval(wake, AGAIN_SECONDS * 1000);
 setInterval(() => {
   showFreshness();

@@ -1,14 +1,14 @@
 // The rows of the page of streams: how each is, what is wrong, its figures, what its feed needs next, and where to go from there.
 
-import { age, clock, count, make } from "./dom.js";
+import { age, clockOf, count, make } from "./dom.js";
 import { KeptRows } from "./kept_rows.js";
 import { serverNow } from "./server_time.js";
+import { shownZone } from "./zone.js";
 
 /** @import { FeedProgress, NextStep, StreamInfo, StreamOverview } from "../page.d.ts" */
 /** @typedef {((name: string, on: boolean) => void) | null} SwitchStream of an operator; null for others */
 /** @typedef {{ score: SwitchStream, queries: SwitchStream }} Switches */
 
-const utc = clock("UTC");
 const PILLS = { failing: "failing", attention: "needs attention", unfinished: "unfinished", well: "well", off: "off" };
 const STATES = { starting: "Starts", running: "Runs", swapping: "Takes up another baseline", stopping: "Ends", dead: "Its driver is gone", stale: "Does not report" };
 const REPORTING = ["starting", "running", "swapping", "stopping"];
@@ -73,8 +73,11 @@ const fails = (info) => info !== null && !info.switched_off && (info.given_up ||
 function stateInWords(info) {
   if (info === null) return "It has never run.";
   const words = info.state === "stopped" ? (info.switched_off ? "Switched off" : "Has ended, and is launched again") : STATES[info.state];
-  return info.since === null ? `${words}.` : `${words} since ${utc.dated(info.since)} UTC (${ageOf(info.since)}).`;
+  return info.since === null ? `${words}.` : `${words} since ${dated(info.since)} (${ageOf(info.since)}).`;
 }
+
+/** Date and time, with the zone. @param {string} at */
+const dated = (at) => `${clockOf(shownZone("UTC")).dated(at)} ${shownZone("UTC")}`;
 
 /** @param {string} at */
 const ageOf = (at) => age(Math.max(0, (serverNow() - Date.parse(at)) / 1000));
@@ -98,7 +101,7 @@ function ofStream(info, feed) {
   const now = /** @type {[string, string][]} */ ([
     ["Lag", lag(health.lag_records, health.lag_seconds)],
     [feed ? "Readings a second" : "Records a second", count(health.input_per_second)],
-    ["Dead letters", `${count(health.dead_letters)}${began === null ? "" : ` since ${utc.dated(began)} UTC`}`],
+    ["Dead letters", `${count(health.dead_letters)}${began === null ? "" : ` since ${dated(began)}`}`],
     ...(feed ? [["Baseline in use", inUse(info.baseline_version, feed.baseline_version)]] : []),
   ]);
   return [

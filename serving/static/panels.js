@@ -1,15 +1,14 @@
 // The panels beside the chart: anomalies and baseline; and what the page says of the chart.
 
-import { age, byId, clock, count, empty, make, nothing, offBy } from "./dom.js";
+import { age, byId, clockOf, count, empty, make, nothing, offBy } from "./dom.js";
 import { gate, how, origin } from "./promotions.js";
 import { serverNow } from "./server_time.js";
+import { shownZone } from "./zone.js";
 
 /** @import { AnomalyInfo, Baseline, FeedInfo, Point, PromotionInfo, Rule, Series, Span } from "../page.d.ts" */
 /** @import { KeptRows } from "./kept_rows.js" */
-/** @typedef {ReturnType<typeof clock>} Zone */
+/** @typedef {ReturnType<typeof clockOf>} Zone */
 /** @typedef {((promotion: PromotionInfo) => void) | null} RollBack of an operator; null for others */
-
-const utc = clock("UTC");
 
 /**
  * The rule in words.
@@ -55,7 +54,7 @@ export function figures(series) {
  */
 export function span(span, feed) {
   byId("instant").hidden = !span;
-  const { dated } = clock(feed.timezone);
+  const { dated } = clockOf(shownZone(feed.timezone));
   if (span) byId("instant-text").textContent = `${dated(span.from)} to ${dated(span.to)}.`;
 }
 
@@ -108,9 +107,9 @@ function lack(message, href, text) {
  * @param {(anomaly: AnomalyInfo) => void} choose
  */
 export function anomalies(rows, list, feed, selected, choose) {
-  const zone = clock(feed.timezone);
-  byId("zone").textContent = feed.timezone === "UTC" ? "Time (UTC)" : `Time (${feed.timezone})`;
-  const shown = rows.show(list.map((each) => ({ key: `${each.at} ${each.service}`, from: [each, feed.timezone], content: () => anomalyCells(each, zone, feed.timezone) })));
+  const timezone = shownZone(feed.timezone);
+  byId("zone").textContent = `Time (${timezone})`;
+  const shown = rows.show(list.map((each) => ({ key: `${each.at} ${each.service}`, from: [each, timezone], content: () => anomalyCells(each, timezone) })));
   list.forEach((each, place) => {
     shown[place].classList.toggle("selected", each.service === selected);
     shown[place].onclick = () => choose(each);
@@ -120,12 +119,11 @@ export function anomalies(rows, list, feed, selected, choose) {
 
 /**
  * @param {AnomalyInfo} each
- * @param {Zone} zone
  * @param {string} timezone
  */
-function anomalyCells(each, zone, timezone) {
-  const when = make("td", { class: "when" }, make("time", { datetime: each.at, text: zone.full(each.at) }));
-  if (timezone !== "UTC") when.append(make("span", { class: "quiet utc", text: `${utc.time(each.at)} UTC` }));
+function anomalyCells(each, timezone) {
+  const when = make("td", { class: "when" }, make("time", { datetime: each.at, text: clockOf(timezone).full(each.at) }));
+  if (timezone !== "UTC") when.append(make("span", { class: "quiet utc", text: `${clockOf("UTC").time(each.at)} UTC` }));
   return [
     when,
     make("td", { class: "name" }, make("button", { type: "button", class: "link", text: each.service, title: "Show this service then" })),
@@ -141,7 +139,8 @@ function anomalyCells(each, zone, timezone) {
  * @param {RollBack} rollBack
  */
 export function baseline({ in_force: force, history }, feed, rollBack) {
-  const zone = clock(feed.timezone);
+  const timezone = shownZone(feed.timezone);
+  const zone = clockOf(timezone);
   byId("history-title").hidden = byId("history").hidden = !force;
   for (const id of ["all-versions", "all-results"]) byId(id).setAttribute("href", `/baselines?${new URLSearchParams({ feed: feed.name })}`);
   if (!force) {
@@ -160,7 +159,7 @@ export function baseline({ in_force: force, history }, feed, rollBack) {
     make("p", { class: "how", text: how(force) }),
     make("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [make("dt", { text: name }), make("dd", { text: value })])),
   );
-  const wanted = JSON.stringify([feed.name, history, rollBack === null]);
+  const wanted = JSON.stringify([feed.name, timezone, history, rollBack === null]);
   if (wanted === shownHistory) return;
   shownHistory = wanted;
   byId("history").replaceChildren(...history.map((each) => promotionRow(each, zone, each.version === force.version ? null : rollBack)));

@@ -8,6 +8,7 @@ import { showLogin } from "./login_state.js";
 import { switchingApplications } from "./operator.js";
 import { clear, draw } from "./query_rows.js";
 import { takeTime } from "./server_time.js";
+import { onZone, putAddress } from "./zone.js";
 
 /** @import { Health, QueryInfo, QueryTable, StreamInfo } from "../page.d.ts" */
 
@@ -18,7 +19,7 @@ const MOST = 500; // rows that one answer may have
 
 const given = new URLSearchParams(location.search);
 const chosen = { query: given.get("query") ?? "", topic: given.get("topic") ?? "", prefix: given.get("prefix") ?? "", rows: PAGE };
-const known = { queries: /** @type {QueryInfo[]} */ ([]), streams: /** @type {StreamInfo[] | null} */ (null), seen: /** @type {Map<string, string> | null} */ (null), live: false, health: /** @type {Health | null} */ (null) };
+const known = { queries: /** @type {QueryInfo[]} */ ([]), streams: /** @type {StreamInfo[] | null} */ (null), seen: /** @type {Map<string, string> | null} */ (null), answer: /** @type {QueryTable | null} */ (null), live: false, health: /** @type {Health | null} */ (null) };
 const table = /** @type {HTMLTableElement} */ (byId("rows"));
 let loading = new AbortController(); // of what is chosen now
 let next = 0; // the timer of the next question
@@ -33,6 +34,7 @@ function choose(change) {
   offer();
   if (chosen.topic !== before) {
     clear(table);
+    known.answer = null;
     byId("offsets").textContent = "";
     byId("more").hidden = byId("rows-empty").hidden = true;
   }
@@ -75,7 +77,7 @@ function offer() {
   byId("title").textContent = chosen.query || "No query is declared";
   byId("note").textContent = query ? `${query.description}. It reads ${query.inputs.join(", ")} and runs in the application ${query.application}.` : "";
   const wanted = { ...(chosen.query && { query: chosen.query }), ...(topics.length > 1 && { topic: chosen.topic }), ...(chosen.prefix && { prefix: chosen.prefix }) };
-  history.replaceState(null, "", `?${new URLSearchParams(wanted)}`);
+  putAddress(new URLSearchParams(wanted));
   document.title = `${chosen.query || "Queries"} · Sundial`;
 }
 
@@ -87,6 +89,7 @@ const option = (query) => make("option", { value: query.name, text: query.name, 
  * @param {number} asked rows
  */
 function show(answer, asked) {
+  known.answer = answer;
   const rows = answer?.rows ?? [];
   known.seen = draw(table, rows.slice(0, asked), known.seen);
   known.live = true;
@@ -94,6 +97,11 @@ function show(answer, asked) {
   empty(byId("rows-empty"), rows.length ? null : none(), commandFor());
   const read = Object.entries(answer?.offsets ?? {}).map(([partition, offset]) => `${partition}: ${offset.toLocaleString("en")}`);
   byId("offsets").textContent = answer ? `${answer.topic}, read up to offset ${read.join(", ")}` : "";
+}
+
+/** Writes all times afresh. */
+function drawTimes() {
+  if (known.answer) known.seen = draw(table, known.answer.rows.slice(0, chosen.rows), null);
 }
 
 function none() {
@@ -131,6 +139,7 @@ function showFreshness() {
 selectById("query").addEventListener("change", () => choose({ query: selectById("query").value, topic: "", prefix: "" }));
 selectById("topic").addEventListener("change", () => choose({ topic: selectById("topic").value, prefix: "" }));
 inputById("prefix").addEventListener("input", () => choose({ prefix: inputById("prefix").value }));
+onZone(drawTimes);
 byId("choice").addEventListener("submit", (event) => event.preventDefault());
 byId("more").addEventListener("click", () => {
   chosen.rows = Math.min(chosen.rows + PAGE, MOST);

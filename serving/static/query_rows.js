@@ -1,10 +1,9 @@
 // The rows of a query's table: a column for each field of the values.
 
-import { clock, make } from "./dom.js";
+import { clockOf, make } from "./dom.js";
+import { shownZone } from "./zone.js";
 
 /** @import { QueryRow } from "../page.d.ts" */
-
-const zone = clock("UTC");
 
 /**
  * The fields of the values, in the order in which rows have them first.
@@ -27,12 +26,13 @@ export const isObject = (value) => typeof value === "object" && value !== null &
 export function draw(table, rows, seen) {
   const places = new Map(rows.map((row) => [row.key, `${row.partition}-${row.offset}`]));
   if (seen && seen.size === places.size && [...places].every(([key, place]) => seen.get(key) === place)) return seen;
+  const zone = shownZone("UTC");
   const fields = fieldsOf(rows);
   const numbers = new Set(fields.filter((field) => rows.every(({ value }) => !isObject(value) || value[field] === null || typeof value[field] === "number")));
-  const heads = [make("th", { scope: "col", text: "Key" }), ...fields.map((field) => make("th", { scope: "col", class: numbers.has(field) ? "number" : null, text: field })), make("th", { scope: "col", text: "Kafka took it at (UTC)" })];
+  const heads = [make("th", { scope: "col", text: "Key" }), ...fields.map((field) => make("th", { scope: "col", class: numbers.has(field) ? "number" : null, text: field })), make("th", { scope: "col", text: `Kafka took it at (${zone})` })];
   const drawn = rows.map((row) => {
     const fresh = seen !== null && seen.get(row.key) !== places.get(row.key);
-    return make("tr", { class: fresh ? "new" : null }, make("th", { scope: "row", class: "key", text: row.key }), ...cells(row, fields, numbers), make("td", {}, make("time", { datetime: row.at, text: zone.dated(row.at) })));
+    return make("tr", { class: fresh ? "new" : null }, make("th", { scope: "row", class: "key", text: row.key }), ...cells(row, fields, numbers), make("td", {}, make("time", { datetime: row.at, text: clockOf(zone).dated(row.at) })));
   });
   const [head, body] = [/** @type {HTMLElement} */ (table.tHead), table.tBodies[0]];
   head.replaceChildren(...(rows.length ? [make("tr", {}, ...heads)] : []));

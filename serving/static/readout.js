@@ -1,13 +1,12 @@
 // What the chart shows at one place, in figures beside the key: where the pointer is, or else at the newest reading.
 
 import { tellBeside } from "./beside.js";
-import { byId, clock, count } from "./dom.js";
+import { byId, clockOf, count, withUtc } from "./dom.js";
 import { inWords } from "./incidents.js";
+import { shownZone } from "./zone.js";
 
 /** @import { IncidentInfo, Plot, Shown } from "../page.d.ts" */
 /** @import { Earlier } from "./earlier.js" */
-
-const utc = clock("UTC");
 
 /**
  * @param {Plot} plot
@@ -19,7 +18,7 @@ export function readout(plot, series, incident, earlier) {
   const pointed = plot.cursor.idx ?? null;
   const index = pointed ?? plot.data[1].findLastIndex((value) => value !== null);
   const [seconds, value, low, high, expected, anomalous, lowest, highest, before, ...beside] = plot.data.map((column) => column[index] ?? null);
-  const at = seconds === null ? null : `${clock(series.timezone).full(1000 * seconds)} · ${utc.time(1000 * seconds)} UTC`;
+  const at = seconds === null ? null : withUtc(1000 * seconds, shownZone(series.timezone));
   write("at", [pointed === null && at && "Newest:", at ?? "No reading"].filter(Boolean).join(" "));
   write("at-incident", incident ? `Incident: ${inWords(incident)}` : "");
   byId("at-incident").hidden = incident === null;
@@ -31,7 +30,8 @@ export function readout(plot, series, incident, earlier) {
   write("at-range", between(lowest, highest));
   byId("key-earlier").hidden = earlier === null;
   const then = earlier && seconds !== null ? earlier.before(1000 * seconds) : null;
-  write("earlier", then === null ? "Earlier" : clock(series.timezone).day(then));
+  // That day is one of the feed, as the days that one chooses to compare with are.
+  write("earlier", then === null ? "Earlier" : clockOf(series.timezone).day(then));
   write("at-earlier", count(before));
   tellBeside(beside);
   byId("key").style.setProperty("--digits", String(count(plot.scales.y.max).length));

@@ -1,11 +1,10 @@
 // Two fields from when to when, by the clock of a time zone. A time that comes twice has a choice between its two instants.
 
 import { byId, fill, inputById, selectById } from "./dom.js";
-import { wallClock } from "./wall_clock.js";
+import { signed, wallClock } from "./wall_clock.js";
 
 const EDGES = /** @type {const} */ (["from", "to"]);
 const SECOND = 1000; // milliseconds
-const MINUTE = 60_000;
 
 /**
  * Fills the fields whose ids begin with `id`. Returns what reads them: from when to when in epoch milliseconds, or what is wrong.
@@ -24,7 +23,7 @@ export function spanFields(id, window, timeZone) {
   function offer(edge, at) {
     const both = instants(edge);
     byId(`${id}-${edge}-twice`).hidden = both.length < 2;
-    fill(`${id}-${edge}-which`, both.map((each) => [String(each), ahead(clock.offset(each))]), String(at ?? both[0] ?? ""));
+    fill(`${id}-${edge}-which`, both.map((each) => [String(each), `UTC${signed(clock.offset(each)).replace("-", "−")}`]), String(at ?? both[0] ?? ""));
   }
 
   EDGES.forEach((edge, index) => {
@@ -41,11 +40,4 @@ export function spanFields(id, window, timeZone) {
     if (from === undefined || to === undefined) return "The clocks skipped one of these times. Choose another.";
     return from < to ? [from, to] : "“From” must be before “to”.";
   };
-}
-
-/** How far a clock is ahead of UTC, written as in ISO 8601. @param {number} offset milliseconds */
-function ahead(offset) {
-  const minutes = Math.round(Math.abs(offset) / MINUTE);
-  const digits = [Math.floor(minutes / 60), minutes % 60].map((each) => String(each).padStart(2, "0"));
-  return `UTC${offset < 0 ? "−" : "+"}${digits.join(":")}`;
 }

@@ -6,7 +6,6 @@
 export const INTERVALS = 60;
 const PAD = 3; // pixels above and below
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
 let colours = /** @type {Record<"value" | "band" | "anomaly", string> | null} */ (null);
 
 /**
@@ -14,7 +13,7 @@ let colours = /** @type {Record<"value" | "band" | "anomaly", string> | null} */
  * @param {() => void} again
  */
 export function onOtherColours(again) {
-  dark.addEventListener("change", () => {
+  addEventListener("theme", () => {
     colours = null;
     again();
   });

@@ -11,7 +11,7 @@ import { baseline } from "./panels.js";
 import { serverNow } from "./server_time.js";
 import { streams } from "./streams_panel.js";
 
-/** @import { Baseline, FeedInfo, GateResultInfo, Health, StreamInfo } from "../page.d.ts" */
+/** @import { Baseline, DeadLetterInfo, FeedInfo, GateResultInfo, Health, StreamInfo } from "../page.d.ts" */
 /** @typedef {(address: string) => Promise<any>} Ask */
 
 const [VERSIONS, GATE_RESULTS] = [3, 3]; // the page of baselines has all
@@ -23,6 +23,7 @@ const now = {
   feed: "",
   streams: /** @type {StreamInfo[]} */ ([]),
   at: Number.NaN,
+  letters: /** @type {DeadLetterInfo[]} */ ([]),
   baseline: /** @type {Baseline | null} */ (null),
   results: /** @type {GateResultInfo[]} */ ([]),
 };
@@ -44,7 +45,7 @@ export const stateAt = () => now.at;
  */
 export function loadPanels(left, health, again) {
   if (now.feed !== chosen.feed.name) {
-    Object.assign(now, { feed: chosen.feed.name, streams: [], at: Number.NaN, baseline: null, results: [] });
+    Object.assign(now, { feed: chosen.feed.name, streams: [], at: Number.NaN, letters: [], baseline: null, results: [] });
     for (const id of OF_ONE_FEED) byId(id).hidden = true;
   }
   for (const [name, load] of Object.entries(LOADS)) void run(name, () => load((address) => get(address, left), again, health));
@@ -74,17 +75,26 @@ async function loadStreams(ask, again) {
 
 /** @type {(ask: Ask, again: () => void, health: Health | null) => Promise<void>} */
 async function loadLetters(ask, again, health) {
-  const letters = health?.kafka.state === "connected" ? await ask(path("/dead-letters")) : [];
-  deadLetters(letters, chosen.feed, replaying(chosen.feed, again));
+  now.letters = health?.kafka.state === "connected" ? await ask(path("/dead-letters")) : [];
+  drawLetters(again);
+}
+
+/** @param {() => void} again */
+function drawLetters(again) {
+  deadLetters(now.letters, chosen.feed, replaying(chosen.feed, again));
 }
 
 /** @type {(ask: Ask, again: () => void) => Promise<void>} */
 async function loadBaseline(ask, again) {
-  const found = /** @type {Baseline} */ (await ask(path(`/baseline?limit=${VERSIONS}`)));
-  now.baseline = found;
+  now.baseline = await ask(path(`/baseline?limit=${VERSIONS}`));
   byId("baseline").hidden = false;
-  baseline(found, chosen.feed, rollingBack(chosen.feed, again));
+  drawBaseline(again);
   if (!byId("gate").hidden) drawGate(again);
+}
+
+/** @param {() => void} again */
+function drawBaseline(again) {
+  if (now.baseline) baseline(now.baseline, chosen.feed, rollingBack(chosen.feed, again));
 }
 
 /** @type {(ask: Ask, again: () => void) => Promise<void>} */
@@ -97,6 +107,14 @@ async function loadGate(ask, again) {
 /** Which candidate a person may answer for is known with the baseline in force. @param {() => void} again */
 function drawGate(again) {
   gateResults(now.results, chosen.feed, now.baseline && answering(chosen.feed, again), now.baseline?.in_force ?? null);
+}
+
+/** Draws what is loaded. @param {() => void} again called when an operator has changed something */
+export function drawPanels(again) {
+  if (now.feed !== chosen.feed.name) return;
+  drawLetters(again);
+  drawBaseline(again);
+  if (!byId("gate").hidden) drawGate(again);
 }
 
 /** Says in each panel why it could not be loaded, and counts the streams' ages on. */

@@ -1,7 +1,7 @@
 // A chart along time, drawn by uPlot: it fits its place, has the colours of the page, and moves and zooms under the hand.
 
 /* global uPlot */
-import { dark, sizeIn } from "./chart_axes.js";
+import { sizeIn } from "./chart_axes.js";
 import { gestures } from "./chart_gestures.js";
 
 /** @import { Columns, Plot } from "../page.d.ts" */
@@ -19,7 +19,7 @@ export class TimeChart {
     this.plot = /** @type {Plot | null} */ (null);
     this.view = /** @type {number[] | null} */ (null); // epoch milliseconds: what is under the hand, until it is loaded
     this.moving = false;
-    dark.addEventListener("change", () => this.again());
+    addEventListener("theme", () => this.again());
     gestures(this);
     new ResizeObserver(() => this.plot?.setSize(this.size())).observe(element);
   }
@@ -91,11 +91,10 @@ export class TimeChart {
     return sizeIn(this.element);
   }
 
-  /** What all have of uPlot's options. @param {string} timeZone */
-  common(timeZone) {
+  /** What all have of uPlot's options. */
+  get common() {
     return {
       ...this.size(),
-      tzDate: (/** @type {number} */ seconds) => uPlot.tzDate(new Date(seconds * 1000), timeZone),
       legend: { show: false },
       cursor: { points: { size: 7 }, drag: { x: true, y: false, setScale: false, dist: 8 }, bind: { dblclick: () => () => this.reset(), mousedown: unlessShift } },
     };
