@@ -20,7 +20,7 @@ function known(text) {
 export const own = known(Intl.DateTimeFormat().resolvedOptions().timeZone) ?? "UTC";
 
 /** @type {(text: string | null) => string | null} */
-const read = (text) => (text === FEED ? FEED : text === OWN ? own : text && known(text));
+const read = (text) => (text === FEED ? FEED : text === OWN ? own : text ? known(text) : null);
 
 let chosen = read(new URLSearchParams(location.search).get("zone")) ?? read(display.chosen.zone);
 

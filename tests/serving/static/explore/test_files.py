@@ -10,6 +10,7 @@ from tests.serving.conftest import CHROMIUM, NASTY
 from tests.serving.static.conftest import NOON
 from tests.serving.static.explore.conftest import drawn
 from tests.serving.static.explore.test_readings import line
+from tests.serving.static.test_zone import choose
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 MINUTE = "from=2026-07-01T16:05:00Z&to=2026-07-01T16:05:30Z"
@@ -33,6 +34,14 @@ INKS = """async ([picture, colours]) => {
   return [bitmap.width, bitmap.height, count, rows.map((each) => Math.max(0, ...each))];
 }"""
 
+CORNER = """async (picture) => {
+  const bytes = Uint8Array.from(atob(picture), (each) => each.charCodeAt(0));
+  const bitmap = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+  canvas.drawImage(bitmap, 0, 0);
+  return Array.from(canvas.getImageData(0, 0, 1, 1).data);
+}"""
+
 
 def saved(page: Page, button: str, name: str) -> bytes:
     with page.expect_download() as download:
@@ -48,10 +57,10 @@ def test_the_csv_has_what_is_charted(page, explored):
     name = NASTY.replace('"', '""')
     assert saved(page, "CSV", "sundial.csv").decode() == (
         f'"at","{feed} · a · value","{feed} · b · value","{feed} · {name} · value"\n'
-        "2026-07-01T16:05:00.000Z,102,7,50\n"
-        "2026-07-01T16:05:10.000Z,103,,50\n"
-        "2026-07-01T16:05:20.000Z,104,,50\n"
-        "2026-07-01T16:05:30.000Z,105,,50\n"
+        "2026-07-01T12:05:00.000-04:00,102,7,50\n"
+        "2026-07-01T12:05:10.000-04:00,103,,50\n"
+        "2026-07-01T12:05:20.000-04:00,104,,50\n"
+        "2026-07-01T12:05:30.000-04:00,105,,50\n"
     )
 
 
@@ -76,6 +85,21 @@ def test_the_picture_has_the_lines_below_a_title_and_above_their_names(page, exp
     assert all(each > 100 for each in inks[:3])
     assert inks[3] == 0, "there is no third line"
     assert lowest[:2] == pytest.approx([height - 16 - 22 - 11, height - 16 - 11], abs=2), "the swatch of each name"
+
+
+def test_the_files_follow_the_zone_and_the_theme(page, explored):
+    page.goto(f"{explored.url}?{MINUTE}&{line(explored.feed, 'a')}&zone=UTC")
+    drawn(page, 1)
+    assert saved(page, "CSV", "sundial.csv").decode().splitlines()[1] == "2026-07-01T16:05:00.000Z,102"
+    choose(page, "Asia/Tokyo")
+    expect(page.locator("#shown")).to_have_text("02 Jul 2026, 01:05:00 to 02 Jul 2026, 01:05:30 Asia/Tokyo.")
+    expect(page.locator("#lines .quiet")).to_contain_text("at Thu 02 Jul, 01:05:30.")
+    assert saved(page, "CSV", "sundial.csv").decode().splitlines()[1] == "2026-07-02T01:05:00.000+09:00,102"
+    assert page.evaluate("sundial.chart.plot.axes[0]._values[0]") == "01:05:00\n02 Jul"
+    for theme, card in (("light", [255, 255, 255, 255]), ("dark", [22, 29, 40, 255])):
+        page.evaluate("(theme) => display.choose('theme', theme)", theme)
+        picture = base64.b64encode(saved(page, "PNG", "sundial.png")).decode()
+        assert page.evaluate(CORNER, picture) == card, theme
 
 
 @pytest.mark.full
