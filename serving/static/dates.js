@@ -32,8 +32,5 @@ export function chooseDates(window, timeZone, interval, take) {
   dialog.showModal();
 }
 
-/** The local time that is entered. @param {string} edge */
-const timeIn = (edge) => Date.parse(`${inputById(`dates-${edge}`).value}Z`);
-
 /** @type {(text: string) => void} */
 const wrong = (text) => byId("dates-problem").replaceChildren(...(text ? [make("span", { text })] : []));

@@ -51,7 +51,10 @@ export function putAddress(query, how = "replaceState") {
   if (location.search !== search) history[how](null, "", location.pathname + search);
 }
 
-const keepAddress = () => putAddress(new URLSearchParams(location.search));
+function keepAddress() {
+  const query = new URLSearchParams(location.search);
+  if (query.get("zone") !== chosen) putAddress(query);
+}
 
 let kept = /** @type {string | null} */ (display.chosen.zone);
 addEventListener("display", () => {
