@@ -12,7 +12,9 @@ from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 FIRST = """new MutationObserver(() => {
-  if (document.body) globalThis.first ??= `${document.documentElement.dataset.theme} ${document.querySelector("meta[name=color-scheme]").content}`;
+  if (!document.body) return;
+  const scheme = document.querySelector("meta[name=color-scheme]").content;
+  globalThis.first ??= `${document.documentElement.dataset.theme} ${scheme}`;
 }).observe(document, { childList: true, subtree: true })"""
 BLOCKED = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('blocked', 'SecurityError'); } })"
 LIGHT, DARK = "rgb(244, 245, 247)", "rgb(14, 19, 27)"
@@ -35,7 +37,8 @@ def test_the_page_follows_the_system_until_a_person_chooses(page, past):
     until("it is dark", lambda: (page.evaluate(BACK), page.evaluate(LINE)) == (DARK, BLUE["dark"]))
     theme(page, "light")
     assert (page.evaluate(BACK), page.evaluate(LINE)) == (LIGHT, BLUE["light"])
-    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light", "also of the browser's own controls"
+    scheme = page.evaluate("getComputedStyle(document.documentElement).colorScheme")
+    assert scheme == "light", "also of the browser's own controls"
     page.emulate_media(color_scheme="light")
     page.emulate_media(color_scheme="dark")
     assert page.evaluate(BACK) == LIGHT, "the system counts no longer"
