@@ -55,7 +55,7 @@ class Calendar:
 
     def day_types(self, first: dt.date, last: dt.date) -> dict[dt.date, int]:
         """The day type of each date of [first, last], ascending: ISO day of week, 1 Monday to 7 Sunday, or OWN.
-        For Spark: jobs/transforms/calendar.py."""
+        For Spark: jobs/transforms/local_time.py."""
         others = self.other_day_types(first, last)
         days = (first + dt.timedelta(days=number) for number in range((last - first).days + 1))
         return {day: others.get(day, day.isoweekday()) for day in days}

@@ -12,7 +12,7 @@ from contracts.feeds import Feed
 from serving import baseline_models, data_docs, long_reads, rows
 from serving.baseline_versions import Side, differences
 from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, Responses, known_service
-from serving.pages import EXACT, AskedPlace, Place
+from serving.pagination import EXACT, AskedPlace, Place
 from serving.rows import JSON, PAGED, Format
 from serving.special_days import special_days
 from serving.state import State

@@ -12,7 +12,7 @@ from serving.asked_window import AskedWindowIfAny, window_of
 from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, Limit, declared
 from serving.incidents import Incident
 from serving.judged_incidents import incident_info
-from serving.pages import AskedPlace, Key
+from serving.pagination import AskedPlace, Key
 from serving.rows import PAGED, Format
 from serving.state import State
 

@@ -14,7 +14,7 @@ from serving.band import band
 from serving.columns import table_of_columns
 from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, known_service
 from serving.merged import Readings
-from serving.pages import AskedPlace, Place
+from serving.pagination import AskedPlace, Place
 from serving.rows import PAGED, Format
 from serving.state import State
 

@@ -11,7 +11,7 @@ from serving import dead_letters, health_models, models, rows, series, streams
 from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, known_service
 from serving.lake import if_readable
 from serving.memory import Anomaly
-from serving.pages import AskedPlace
+from serving.pagination import AskedPlace
 from serving.rows import PAGED, ROWS, Format
 from serving.state import State
 

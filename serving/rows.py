@@ -18,7 +18,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from serving.columns import flat, table_of
 from serving.dependencies import PROBLEM, Responses
-from serving.pages import LINK
+from serving.pagination import LINK
 from serving.problems import ProblemError
 
 JSON, CSV = "application/json", "text/csv"

@@ -8,7 +8,7 @@ from contracts.exclusions import Statement
 from serving import rows
 from serving.asked_window import AskedWindowIfAny, window_of
 from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, Limit
-from serving.pages import AskedPlace
+from serving.pagination import AskedPlace
 from serving.rows import PAGED, Format
 from serving.series import Window
 from serving.statement_models import InForce, StatementInfo

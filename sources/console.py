@@ -16,9 +16,9 @@ from contracts.feeds import Feed
 from contracts.kafka_credentials import CredentialsError
 from sources.capture import BadRows, CaptureError
 from sources.encoding import EncodingError
-from sources.incidents import IncidentError
 from sources.producer import Acks, PlatformError
 from sources.replay import Report
+from sources.simulated_incidents import IncidentError
 from sources.thinning import ThinningError
 from sources.timestamps import TimestampError, format_timestamp
 

@@ -9,11 +9,11 @@ import typer
 
 from contracts.feeds import Feed, load_feed
 from sources.console import bar, errors_reported, finish, print_report, stopped_by_signal
-from sources.incidents import Incident, draw_incidents, parse_incident
 from sources.options import TIMESTAMP, ConfirmedBy, FeedName, Kafka, Registry
 from sources.producer import Acks
 from sources.replay import Report, play
 from sources.services import service_names
+from sources.simulated_incidents import Incident, draw_incidents, parse_incident
 from sources.simulator import Simulation, write
 from sources.timestamps import parse_timestamp
 

@@ -4,7 +4,7 @@ import datetime as dt
 import re
 
 from contracts.feeds import Feed
-from sources.incidents import seconds
+from sources.simulated_incidents import seconds
 
 
 class TimestampError(ValueError):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from contracts.feeds import Feed
 from sources.console import bar
-from sources.incidents import parse_incident
 from sources.replay import play
 from sources.services import service_names
+from sources.simulated_incidents import parse_incident
 from sources.simulator import Simulation
 from stack.errors import StackError
 from stack.instance import Instance

@@ -16,7 +16,7 @@ from contracts.incident_queries import OF_DATES
 from jobs.backends.tables import Table
 from jobs.transforms import excluded, incident_groups, incident_rows, incident_walk, maintenance, public_holidays
 from jobs.transforms.detector import silence
-from jobs.transforms.detector.incidents import Incident
+from jobs.transforms.detector.incident_life import Incident
 from jobs.transforms.detector.silence import Heard
 from jobs.transforms.incident_groups import Groups
 from jobs.transforms.incident_walk import Known, Service

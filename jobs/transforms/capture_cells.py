@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.transforms import calendar
+from jobs.transforms import local_time
 
 NUMBERS = (T.IntegralType, T.DecimalType, T.FloatType, T.DoubleType)
 INSTANTS = (T.TimestampType, *NUMBERS)
@@ -89,7 +89,7 @@ def distinct(readings: DataFrame) -> DataFrame:
 def _marks(unit: str | None, timezone: str) -> dict[str, Column]:
     moment = F.coalesce("Exact", "Wall")
     unit_missing = F.col("Number").isNotNull() & F.lit(unit is None)
-    date = calendar.local_date(calendar.wall_clock(F.col("Timestamp"), timezone))
+    date = local_time.local_date(local_time.wall_clock(F.col("Timestamp"), timezone))
     return {
         "NoService": F.col("ServiceName").isNull(),
         "NoTime": moment.isNull() & ~unit_missing,

@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.transforms import calendar
+from jobs.transforms import local_time
 
 COLUMNS = {
     "ServiceName": "string",
@@ -20,9 +20,9 @@ COLUMNS = {
 def placed(readings: DataFrame, timezone: str, interval_seconds: int) -> DataFrame:
     """Readings (ServiceName, Timestamp, Value, KafkaPartition, KafkaOffset, KafkaTimestamp) as rows of history: COLUMNS, that is
     with Date and Slot."""
-    known = readings.withColumn("_wall", calendar.wall_clock(F.col("Timestamp"), timezone))
+    known = readings.withColumn("_wall", local_time.wall_clock(F.col("Timestamp"), timezone))
     wall = F.col("_wall")
-    there = known.withColumn("Date", calendar.local_date(wall)).withColumn("Slot", calendar.slot(wall, interval_seconds))
+    there = known.withColumn("Date", local_time.local_date(wall)).withColumn("Slot", local_time.slot(wall, interval_seconds))
     return there.select(*(F.col(name).cast(kind) for name, kind in COLUMNS.items()))
 
 

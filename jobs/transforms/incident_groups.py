@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from jobs.transforms.detector.incidents import incident_id
+from jobs.transforms.detector.incident_life import incident_id
 
 NEARLY_ALL = 0.9  # share of the services that can be silent: if so many are, the feed is silent
 FEW = 2  # silent services that are a group if the feed is silent, however many the rule asks for

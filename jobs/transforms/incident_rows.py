@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.transforms.detector.incidents import Event
+from jobs.transforms.detector.incident_life import Event
 from jobs.transforms.detector.silence import Silence
 
 RESULT = """Id string, ServiceName string, Kind string, State string, Start long, Last long, At long, End long, Score double,

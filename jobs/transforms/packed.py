@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.transforms import baseline, calendar, normal
+from jobs.transforms import baseline, local_time, normal
 from jobs.transforms.excluded import Range
 from jobs.transforms.excluded_slots import excluded
 from jobs.transforms.maintenance import Window
@@ -139,8 +139,8 @@ def with_normal(rows: pa.Table) -> pa.Table:
 
 
 def by_day_type(runs: DataFrame, day_types: Mapping[dt.date, int]) -> DataFrame:
-    """Runs (baseline.RUNS) with DayType int. day_types: as of `calendar.day_type`."""
-    return runs.withColumn("DayType", calendar.day_type(F.col("Date"), day_types))
+    """Runs (baseline.RUNS) with DayType int. day_types: as of `local_time.day_type`."""
+    return runs.withColumn("DayType", local_time.day_type(F.col("Date"), day_types))
 
 
 def _counting(service: str, runs: pa.Table, source: Source, how: How) -> tuple[npt.NDArray[np.int32], Floats]:

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.transforms import calendar, deviation
+from jobs.transforms import deviation, local_time
 
 SECONDS_PER_DAY = 86_400
 
@@ -32,17 +32,17 @@ def score(
 
     baseline: `columns(rule)` of a packed one, one row per (ServiceName, DayType): Last4Avg, Level and Scale by slot, Spread by
     window of slots, Growth; it is broadcast.
-    day_types: of dates that have another one than their weekday, as of `calendar.day_type`.
+    day_types: of dates that have another one than their weekday, as of `local_time.day_type`.
     rule: `normal`, and percent, spread, minimum as in `deviation.breaks_rule`. Plain: Expected and Spread are judged by; Level
     and Scale are null. Robust: Level and Scale are judged by.
     """
     robust = rule["normal"] == "robust"
     conditions = {name: condition for name, condition in rule.items() if name != "normal"}
-    wall = readings.withColumn("_wall", calendar.wall_clock(F.col("Timestamp"), timezone))
+    wall = readings.withColumn("_wall", local_time.wall_clock(F.col("Timestamp"), timezone))
     placed = wall.select(
         *readings.columns,
-        calendar.day_type(calendar.local_date(F.col("_wall")), day_types).alias("DayType"),
-        calendar.slot(F.col("_wall"), interval_seconds).alias("Slot"),
+        local_time.day_type(local_time.local_date(F.col("_wall")), day_types).alias("DayType"),
+        local_time.slot(F.col("_wall"), interval_seconds).alias("Slot"),
     )
     expected = baseline.select(*(F.col(name).alias(f"_{name}") for name in columns(rule)))
     slots = SECONDS_PER_DAY // interval_seconds

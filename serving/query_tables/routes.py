@@ -9,7 +9,7 @@ from contracts import queries
 from contracts.query_io import Output
 from serving import rows
 from serving.dependencies import INVALID, PROBLEM, CurrentState, Limit, Responses
-from serving.pages import AskedPlace, Place, unknown_cursor
+from serving.pagination import AskedPlace, Place, unknown_cursor
 from serving.problems import ProblemError
 from serving.query_tables.kept_rows import KeptRows, Record
 from serving.query_tables.models import OutputInfo, QueryInfo, QueryRow, QueryTable

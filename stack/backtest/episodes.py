@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incidents import TAKEN, Rules, in_order, unusual
+from jobs.transforms.detector.incident_life import TAKEN, Rules, in_order, unusual
 from jobs.transforms.detector.moments import Bools, Floats, Ints
 from jobs.transforms.detector.walk import Readings
 

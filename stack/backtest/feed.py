@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from contracts.incidents import Incidents
-from jobs.transforms.detector import incidents as opening
-from jobs.transforms.detector import layout
+from jobs.transforms.detector import incident_life, layout
 from jobs.transforms.detector.detector import Score, State, new_state
 from jobs.transforms.detector.moments import Ints
 from jobs.transforms.detector.walk import Readings, walked
@@ -82,9 +81,9 @@ class FeedWalk:
         self._rules, self._free = settings.rules_of([]), np.zeros(0, bool)
         self._excluded = history.excluded()
         self._retired, self._heard = np.zeros(0, bool), np.zeros(0, np.int64)  # by service; epoch milliseconds
-        self._open: dict[str, opening.Incident] = {}
-        self._counted: dict[str, tuple[int, opening.Incident]] = {}  # by id: when it was opened, as it is now
-        self._episodes = EpisodeWalk(opening.gap_of(settings.interval))
+        self._open: dict[str, incident_life.Incident] = {}
+        self._counted: dict[str, tuple[int, incident_life.Incident]] = {}  # by id: when it was opened, as it is now
+        self._episodes = EpisodeWalk(incident_life.gap_of(settings.interval))
         self.names: list[str] = []
         self._numbers: dict[str, int] = {}
         self.rows = 0
@@ -135,7 +134,7 @@ class FeedWalk:
         readings = readings._replace(value=np.where(left_out, np.nan, readings.value))
         self._forget(services, day.at)
         self._state, score = walked(self._state, readings, self._settings.pace)
-        self._open, events, onsets = opening.followed(self._open, self.names, readings, score, self._rules)
+        self._open, events, onsets = incident_life.followed(self._open, self.names, readings, score, self._rules)
         for event in events:
             if event.state == "opened" and event.at >= self._counted_from:
                 self._counted[event.incident.id] = event.at, event.incident

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incidents import NO_INCIDENT, incident_id
+from jobs.transforms.detector.incident_life import NO_INCIDENT, incident_id
 from jobs.transforms.detector.moments import Ints
 from stack.backtest.rows import Rows
 

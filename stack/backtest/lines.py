@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incidents import NO_INCIDENT
+from jobs.transforms.detector.incident_life import NO_INCIDENT
 from jobs.transforms.detector.moments import Floats, Ints
 
 HEADER = ("timestamp", "value", "expected", "predicted_pct", "anomaly_score", "is_anomaly", "incident_id")

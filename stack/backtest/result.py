@@ -10,7 +10,7 @@ import pyarrow as pa
 from contracts.incident_queries import of_incidents
 from contracts.incidents import Incidents
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incidents import NO_INCIDENT, gap_of
+from jobs.transforms.detector.incident_life import NO_INCIDENT, gap_of
 from jobs.transforms.detector.moments import Bools, Ints
 from jobs.transforms.detector.reasons import reason
 from jobs.transforms.detector.walk import Readings

@@ -1,7 +1,7 @@
 """The detector's walk through the rows of a capture, and the incidents that a rule finds."""
 
 from jobs.transforms.detector.detector import Score, new_state
-from jobs.transforms.detector.incidents import followed
+from jobs.transforms.detector.incident_life import followed
 from jobs.transforms.detector.moments import Ints
 from jobs.transforms.detector.walk import Readings, walked
 from jobs.transforms.incident_walk import Settings

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from contracts.incidents import Incidents, load_rule
 from contracts.public_holidays import Holidays
-from sources.incidents import seconds
+from sources.simulated_incidents import seconds
 from stack.errors import StackError
 
 DAY = 86_400

@@ -12,8 +12,8 @@ from stack.errors import StackError
 from stack.sample.cells import NUMBER, matching, refuse, true
 from stack.sample.files import Sample
 from stack.sample.pace import Pace, pace, span
-from stack.sample.times import TRIED, Ask, Times, existing, refuse_skipped, times_in
-from stack.sample.values import value_in
+from stack.sample.time_column import TRIED, Ask, Times, existing, refuse_skipped, times_in
+from stack.sample.value_column import value_in
 
 SERVICES = 2000  # at most, in a column that is taken for their names
 NAMES = ("service", "servicename")

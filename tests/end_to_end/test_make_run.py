@@ -14,8 +14,8 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from contracts.feeds import load_feed
-from sources.incidents import Incident, parse_incident
 from sources.services import service_names
+from sources.simulated_incidents import Incident, parse_incident
 from stack import demo
 from stack.instance import ROOT, Instance
 from stack.main_job import STEPS

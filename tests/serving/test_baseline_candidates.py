@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from serving import lake as lake_module
 from tests.serving import world
 from tests.serving.conftest import problem
-from tests.serving.test_pages import pages
+from tests.serving.test_pagination import pages
 
 MONDAY, SUNDAY = 1, 7
 JUDGED = dt.datetime(2026, 11, 21, 8, tzinfo=dt.UTC)

@@ -13,7 +13,7 @@ from serving import long_reads
 from serving.archive import series_of
 from tests.serving import world
 from tests.serving.conftest import problem, served
-from tests.serving.test_pages import pages
+from tests.serving.test_pagination import pages
 
 MONDAY, SUNDAY = 1, 7
 

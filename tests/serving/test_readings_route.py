@@ -9,7 +9,7 @@ from serving.memory import Reading
 from serving.rows import ARROW
 from tests.serving import world
 from tests.serving.conftest import bucket_rows, problem
-from tests.serving.test_pages import pages
+from tests.serving.test_pagination import pages
 
 NOON = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
 WINDOW = "from=2026-07-01T11:00:00Z&to=2026-07-01T13:00:00Z"

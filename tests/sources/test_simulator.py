@@ -11,9 +11,9 @@ import pytest
 
 from contracts.feeds import load_feed
 from sources.capture import BadRows, Capture
-from sources.incidents import Incident, IncidentError, draw_incidents, parse_incident
 from sources.readings import READINGS, milliseconds
 from sources.services import Service, service_names
+from sources.simulated_incidents import Incident, IncidentError, draw_incidents, parse_incident
 from sources.simulator import Simulation, write
 
 FEED = load_feed("service-use")  # America/New_York, US holidays

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.transforms import incident_rows
-from jobs.transforms.detector.incidents import Event, Incident
+from jobs.transforms.detector.incident_life import Event, Incident
 from jobs.transforms.detector.silence import Heard, Silence
 from jobs.transforms.incident_groups import MOST_MEMBERS, GroupRule, Groups, grouped
 

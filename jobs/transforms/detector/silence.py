@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from jobs.transforms.detector.incidents import incident_id
+from jobs.transforms.detector.incident_life import incident_id
 from jobs.transforms.detector.moments import Ints
 from jobs.transforms.detector.walk import Readings
 

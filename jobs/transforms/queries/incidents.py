@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, MapState, TimerValues
 
-from jobs.transforms import calendar, incident_rows
+from jobs.transforms import incident_rows, local_time
 from jobs.transforms.detector import silence
-from jobs.transforms.detector.incidents import Incident
+from jobs.transforms.detector.incident_life import Incident
 from jobs.transforms.detector.silence import Heard
 from jobs.transforms.detector.walk import Readings
 from jobs.transforms.incident_groups import Groups
@@ -61,7 +61,7 @@ def incidents(inputs: dict[str, DataFrame], feeds: dict[str, dict[str, Any]], kn
 def _came(table: str, feed: dict[str, Any]) -> Column:
     """A reading of this feed; null if the row is another feed's."""
     row = F.col(table)
-    wall = calendar.wall_clock(row["RowTime"], feed["timezone"])
+    wall = local_time.wall_clock(row["RowTime"], feed["timezone"])
     reading = F.struct(
         F.lit(table).alias("Feed"),
         row[feed["service"]].alias("ServiceName"),

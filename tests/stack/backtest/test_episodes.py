@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incidents import GAP, Rules, followed
+from jobs.transforms.detector.incident_life import GAP, Rules, followed
 from jobs.transforms.detector.walk import Readings
 from stack.backtest.episodes import Episodes, EpisodeWalk
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incidents import NO_INCIDENT
+from jobs.transforms.detector.incident_life import NO_INCIDENT
 from stack.backtest import lines
 from stack.backtest.lines import cells, quoted, write
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jobs.transforms.detector.incidents import NO_INCIDENT
+from jobs.transforms.detector.incident_life import NO_INCIDENT
 from stack.backtest.walk import onsets_by, scored
 from tests.stack.backtest.captures import MONDAY, rows_of, settings
 from tests.transforms.detector.walks import days, walk

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.transforms.detector import incidents
+from jobs.transforms.detector import incident_life
 from jobs.transforms.detector.detector import Score, new_state
-from jobs.transforms.detector.incidents import Rules, default_rules, followed
+from jobs.transforms.detector.incident_life import Rules, default_rules, followed
 from jobs.transforms.detector.walk import Readings, walked
 from tests.transforms.detector.test_walk import of_table
 from tests.transforms.detector.walks import HALF_HOUR, days
@@ -222,13 +222,13 @@ def test_what_is_unusual_by_chance_does_not_keep_an_incident_open():
 
 @pytest.mark.parametrize(("interval", "gap"), [(10_000, 180), (300_000, 6), (420_000, 5), (600_000, 3), (3_600_000, 3)])
 def test_an_incident_ends_with_three_usual_readings_or_half_an_hour_of_them(interval, gap):
-    assert incidents.gap_of(interval) == gap
+    assert incident_life.gap_of(interval) == gap
 
 
 def test_missing_values_neither_close_nor_open():
     readings, score = judged([3, 0, 0, 0, 0], [5, 0, 0, 0, 5], values=[150, np.nan, np.nan, np.nan, 150])
     assert emitted(readings, score) == [("opened", 0)]
-    assert followed({}, ["www"], readings, score, default_rules(1))[2][1] == incidents.NO_INCIDENT
+    assert followed({}, ["www"], readings, score, default_rules(1))[2][1] == incident_life.NO_INCIDENT
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.booleans())), st.sampled_from([0, 2**16]))
@@ -236,6 +236,6 @@ def test_readings_are_in_order_of_service_and_time_and_those_of_one_time_as_they
     service = np.array([each[0] + more for each in cells], np.int64)
     at = np.array([each[1] for each in cells], np.int64)
     value = np.array([1.0 if each[2] else np.nan for each in cells], float)
-    found = incidents.in_order(Readings(service, at, at, np.zeros(len(cells), bool), value))
+    found = incident_life.in_order(Readings(service, at, at, np.zeros(len(cells), bool), value))
     known = [row for row, each in enumerate(cells) if each[2]]
     assert found.tolist() == sorted(known, key=lambda row: (service[row], at[row], row))

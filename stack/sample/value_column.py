@@ -7,7 +7,7 @@ from sources.columns import COUNT, values
 from stack.errors import StackError
 from stack.sample.cells import MISSING, NUMBER, matching, refuse
 from stack.sample.files import Sample
-from stack.sample.times import TRIED, Ask, existing, one_of
+from stack.sample.time_column import TRIED, Ask, existing, one_of
 
 NAMES = ("value", "count")
 COMMA = r"^\s*[+-]?\d+,\d+\s*$"

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 
 from serving.memory import Anomaly, Reading
-from serving.pages import encoded
+from serving.pagination import encoded
 from serving.rows import CSV, FORMATS
 from tests.serving import world
 from tests.serving.conftest import problem

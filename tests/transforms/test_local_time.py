@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
-from jobs.transforms import calendar
+from jobs.transforms import local_time
 
 INSTANTS = st.datetimes(dt.datetime(1960, 1, 1), dt.datetime(2037, 12, 31), timezones=st.just(dt.UTC))
 ZONES = ["UTC", "America/New_York", "Europe/Paris", "Asia/Kolkata", "Australia/Lord_Howe", "America/St_Johns"]
@@ -16,9 +16,9 @@ ZONES = ["UTC", "America/New_York", "Europe/Paris", "Asia/Kolkata", "Australia/L
 
 def placed(spark, instants, timezone, interval_seconds, others=None):
     rows = spark.createDataFrame([(each,) for each in instants], "at timestamp")
-    wall = calendar.wall_clock(F.col("at"), timezone)
-    date = calendar.local_date(wall)
-    found = rows.select(date, calendar.slot(wall, interval_seconds), calendar.day_type(date, others or {})).collect()
+    wall = local_time.wall_clock(F.col("at"), timezone)
+    date = local_time.local_date(wall)
+    found = rows.select(date, local_time.slot(wall, interval_seconds), local_time.day_type(date, others or {})).collect()
     return [tuple(row) for row in found]
 
 
