@@ -7,7 +7,7 @@ import { spanFields } from "./span_fields.js";
 /** @import { Span } from "../page.d.ts" */
 
 /**
- * Opens it with a part of time, and calls `take` with the span that is chosen. Of a time that comes twice, the span takes in both.
+ * Opens it with a part of time, and calls `take` with the span that is chosen.
  * @param {number[]} window epoch milliseconds
  * @param {string} timeZone
  * @param {number} interval seconds, of what is shown; 0: it has none
