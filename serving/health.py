@@ -78,9 +78,11 @@ def health(state: CurrentState) -> health_models.Health:
 def _of_threads(standstills: list[Standstill]) -> Iterator[str]:
     for each in standstills:
         what = WORK.get(each.name) or f"The rows of the topic {each.name.removeprefix('table ')} have not been read"
-        how = "has died" if each.died else "stands still"
-        who = "process" if each.name == "long-reads" else "thread"
-        yield f"{what} for {each.seconds:.0f} s: the {who} {each.name} {how}. Restart serving; its log says what the {who} met."
+        who = f"the {'process' if each.name == 'long-reads' else 'thread'} {each.name}"
+        if each.died:
+            yield f"{what} for {each.seconds:.0f} s: {who} has died. Restart serving; its log says why."
+        else:
+            yield f"{what} for {each.seconds:.0f} s: {who} stands still. Restart serving; its log may say why."
 
 
 def _standstills(state: State) -> list[Standstill]:

@@ -97,7 +97,9 @@ class Events:
     """Writes keyed JSON to topics, in the order of each call."""
 
     def __init__(self, broker):
-        self._producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all", "partitioner": "murmur2_random"})
+        self._producer = Producer(
+            {"bootstrap.servers": broker.kafka, "enable.idempotence": True, "partitioner": "murmur2_random"}
+        )
 
     def send(self, topic: str, *records: tuple[str, dict], **where) -> None:
         """where: the partition, if not the key's."""

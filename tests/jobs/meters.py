@@ -29,7 +29,7 @@ class Meters:
     def __init__(self, broker, topic: str, schema: str):
         registry = SchemaRegistryClient({"url": broker.registry})
         self._serialize = AvroSerializer(registry, schema, conf={"auto.register.schemas": False})
-        self._producer, self._topic = Producer({"bootstrap.servers": broker.kafka, "acks": "all"}), topic
+        self._producer, self._topic = Producer({"bootstrap.servers": broker.kafka, "enable.idempotence": True}), topic
 
     def send(self, *readings: dict) -> None:
         for reading in readings:

@@ -20,7 +20,9 @@ LATENESS = load_queries()["metric-summaries"].parameters["lateness_minutes"] * M
 class MetricsTopic:
     def __init__(self, broker, topic: str):
         self._topic = topic
-        self._producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all", "partitioner": "murmur2_random"})
+        self._producer = Producer(
+            {"bootstrap.servers": broker.kafka, "enable.idempotence": True, "partitioner": "murmur2_random"}
+        )
         newest = SchemaRegistryClient({"url": broker.registry}).get_latest_version(avro.subject(topic))
         self._header = avro.HEADER.pack(avro.MAGIC, newest.schema_id)
 

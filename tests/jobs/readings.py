@@ -18,7 +18,7 @@ ANY_TIME = {"most_ahead": "36500 days", "most_behind": "36500 days"}  # of a fee
 
 def produce(broker, feed, *records: tuple[str, dt.datetime | bytes, int], partition: int | None = None) -> None:
     """Records (service, time, value); bytes instead of a time are sent as they are. partition: of all, by default by service."""
-    producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all", "message.max.bytes": 1_100_000})
+    producer = Producer({"bootstrap.servers": broker.kafka, "enable.idempotence": True, "message.max.bytes": 1_100_000})
     readings = [(at, value) for _, at, value in records if not isinstance(at, bytes)]
     payloads = iter(_encoded(broker, feed, readings) if readings else [])
     for service, at, _ in records:

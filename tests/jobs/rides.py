@@ -81,7 +81,7 @@ class _Topic:
 
     def __init__(self, broker, topic: str):
         self._topic = topic
-        self._producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
+        self._producer = Producer({"bootstrap.servers": broker.kafka, "enable.idempotence": True})
         self._url = broker.registry
         self._registry = SchemaRegistryClient({"url": self._url})
 

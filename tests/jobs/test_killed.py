@@ -79,7 +79,7 @@ def night(spark, run_job, live_platform, broker):
     for job in ("build_baseline", "check_baseline", "promote_baseline"):
         yesterday = [str(AS_OF - dt.timedelta(days=1)) if each == str(AS_OF) else each for each in arguments(job, "n1")]
         run_job(MODULES[job], live_platform, *yesterday)
-    producer, encode = Producer({"bootstrap.servers": broker.kafka, "acks": "all"}), encoder(FEED, broker.registry)
+    producer, encode = Producer({"bootstrap.servers": broker.kafka, "enable.idempotence": True}), encoder(FEED, broker.registry)
     for at, value in hourly(AS_OF - dt.timedelta(days=1), 1, 120):
         payload = encode.encode(np.array([int(at.timestamp() * 1000)]), np.array([value]))[0]
         producer.produce(FEED.topic, payload, b"I-94")

@@ -18,7 +18,7 @@ FRIDAY = dt.date(2026, 11, 20)
 
 def letters(broker, feed: Feed, *records: tuple[bytes | None, bytes, str, int]) -> None:
     """Dead letters (key, bytes, reason, origin's offset) as archive and streams leave them."""
-    producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
+    producer = Producer({"bootstrap.servers": broker.kafka, "enable.idempotence": True})
     for key, payload, reason, offset in records:
         said = {"reason": reason.encode(), "topic": feed.topic.encode(), "partition": b"0", "offset": b"%d" % offset, "key": key}
         producer.produce(feed.dead_letter_topic, payload, b"%s-0-%d" % (feed.topic.encode(), offset), headers=said)
@@ -97,7 +97,7 @@ def test_a_replay_can_be_narrowed_by_reason_and_by_date(run_job, live_platform, 
 @pytest.mark.full
 def test_a_letter_of_a_topic_that_was_this_feeds_before_is_not_sent(run_job, live_platform, broker, feed, reading):
     other = feed.model_copy(update={"name": "someone-else"})
-    producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
+    producer = Producer({"bootstrap.servers": broker.kafka, "enable.idempotence": True})
     said = [("reason", b"x"), ("topic", other.topic.encode()), ("partition", b"0"), ("offset", b"1"), ("key", b"www")]
     producer.produce(feed.dead_letter_topic, reading, b"k", headers=said)
     assert producer.flush(30) == 0
@@ -133,7 +133,7 @@ def test_a_large_record_that_its_topic_lost_is_not_sent(run_job, live_platform, 
     produce(broker, feed, ("www", NOON, 8))
     (other,) = consume(broker.kafka, feed.topic)
     hashes = {"key-bytes": b"3", "key-sha256": b"0" * 64, "value-bytes": b"2000000", "value-sha256": b"1" * 64}
-    producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
+    producer = Producer({"bootstrap.servers": broker.kafka, "enable.idempotence": True})
     for offset in (other.offset(), 1_000):
         place = {"topic": feed.topic.encode(), "partition": b"%d" % other.partition(), "offset": b"%d" % offset, "key": b"www"}
         producer.produce(feed.dead_letter_topic, b"v", b"%d" % offset, headers={"reason": b"x"} | place | hashes)

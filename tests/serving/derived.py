@@ -85,7 +85,7 @@ class Topics:
     def __init__(self, kafka: str, registry: str, feed: Feed):
         self._feed = feed
         self._admin = AdminClient({"bootstrap.servers": kafka})
-        self._producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
+        self._producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0, "enable.idempotence": True})
         client = SchemaRegistryClient({"url": registry})
         self._topics = {"scored": feed.scored_topic, "anomaly": feed.anomalies_topic, "incident": feed.incidents_topic}
         self.ids = {
@@ -122,7 +122,7 @@ class Topics:
             fastavro.schemaless_writer(value, self._schemas[record], row)
             key = row["Id"] if record == "incident" else f"{row['ServiceName']}|{round(row['Timestamp'].timestamp() * 1000)}"
             self.send_raw(record, key, value.getvalue(), written, flush=False)
-        self._producer.flush(20)
+        self._flush()
 
     def send_raw(
         self, record: str, key: str, value: bytes | None, written: dt.datetime | None = None, flush: bool = True
@@ -131,4 +131,7 @@ class Topics:
         self._producer.produce(self._topics[record], key=key, value=value, **noted)
         self._producer.poll(0)
         if flush:
-            self._producer.flush(20)
+            self._flush()
+
+    def _flush(self) -> None:
+        assert self._producer.flush(60) == 0, "the broker has taken all"

@@ -21,7 +21,10 @@ def send(broker, feed, monkeypatch):
     """send(partition, value, headers): one dead letter more. Answers are not kept for a time."""
     monkeypatch.setattr(dead_letters, "FRESH", 0.0)
     clock = itertools.count()
-    admin, producer = AdminClient({"bootstrap.servers": broker.kafka}), Producer({"bootstrap.servers": broker.kafka})
+    admin, producer = (
+        AdminClient({"bootstrap.servers": broker.kafka}),
+        Producer({"bootstrap.servers": broker.kafka, "enable.idempotence": True}),
+    )
     admin.create_topics([NewTopic(feed.dead_letter_topic, 2, 1, config=AS_SAID)])[feed.dead_letter_topic].result(20)
 
     def sent(partition: int, value: bytes | None, *headers: tuple[str, bytes | None]) -> None:

@@ -60,9 +60,9 @@ def test_a_thread_that_died_is_said_at_once(client):
     both = until("both have died", lambda: found if len(found := remedies(client)) == 2 else None)
     assert both == [
         "Readings from before the start of serving have not been read back for 0 s: the thread backlog has died. "
-        "Restart serving; its log says what the thread met.",
+        "Restart serving; its log says why.",
         "The services of the baselines and the newest promotions have not been read for 0 s: the thread lake-watch has died. "
-        "Restart serving; its log says what the thread met.",
+        "Restart serving; its log says why.",
     ]
     body = client.get("/health").json()
     assert body["status"] == "degraded"

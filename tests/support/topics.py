@@ -158,7 +158,9 @@ class Follower:
 def produce(kafka: str, topic: str, records: Iterable[tuple[bytes | None, bytes | None]], **options) -> None:
     """Send (key, value) records; returns when the broker has acknowledged all of them."""
     failures: list[str] = []
-    producer = Producer({"bootstrap.servers": kafka, "acks": "all", "partitioner": "murmur2_random", "log_level": 0} | options)
+    producer = Producer(
+        {"bootstrap.servers": kafka, "enable.idempotence": True, "partitioner": "murmur2_random", "log_level": 0} | options
+    )
     for key, value in records:
         producer.produce(topic, value, key, on_delivery=lambda error, _: failures.append(str(error)) if error else None)
         producer.poll(0)

@@ -32,7 +32,7 @@ def test_a_topic_that_was_made_anew_is_counted_in_from_its_beginning_once_a_pers
         return sum(late.size for late in late_records.not_counted_in(live_platform, [query], table))
 
     def send(records: int) -> None:
-        producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
+        producer = Producer({"bootstrap.servers": broker.kafka, "enable.idempotence": True})
         for _ in range(records):
             producer.produce(name, b"late", partition=0)
         assert producer.flush(30) == 0

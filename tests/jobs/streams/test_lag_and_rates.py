@@ -81,7 +81,7 @@ def test_time_in_which_nothing_could_be_measured_is_no_standstill():
 
 
 def produce(broker, topic: str, count: int) -> None:
-    producer = Producer({"bootstrap.servers": broker.kafka, "acks": "all"})
+    producer = Producer({"bootstrap.servers": broker.kafka, "enable.idempotence": True})
     for number in range(count):
         producer.produce(topic, b"value", str(number).encode())
     assert producer.flush(30) == 0

@@ -37,7 +37,7 @@ class Places:
         folder.mkdir()
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(query))
         self._admin = AdminClient({"bootstrap.servers": broker.kafka})
-        self._producer = Producer({"bootstrap.servers": broker.kafka})
+        self._producer = Producer({"bootstrap.servers": broker.kafka, "enable.idempotence": True})
         registry = SchemaRegistryClient({"url": broker.registry})
         schema = Schema(json.dumps(avro.latest("check_in")), "AVRO")
         self._id = registry.register_schema(avro.subject(self.avro), schema)

@@ -24,6 +24,12 @@ SETTLED = """globalThis.sundial?.chart.data.length >= 9
 HOUR = f"from={NOON:%Y-%m-%dT%H:%M:%SZ}&to={NOON + 60 * MINUTE:%Y-%m-%dT%H:%M:%SZ}"
 
 
+@pytest.fixture(autouse=True)
+def fresh_tables(monkeypatch) -> None:
+    """Serving looks at the tables each time that it is asked: a test writes to them and looks at the page at once."""
+    monkeypatch.setattr(lake_module, "FRESH_SECONDS", 0.0)
+
+
 @pytest.fixture
 def site(at, broker, online, feed, lake, drive, monkeypatch):
     """A feed with a baseline, a running stream, two services and three anomalies; and its topics, to send more."""
@@ -96,9 +102,8 @@ def place(page: Page, at: dt.datetime, value: float = 210) -> tuple[float, float
 
 
 @pytest.fixture
-def baselines(offline, feed, monkeypatch) -> Iterator[Site]:
-    """The page of the feed's baselines. Serving looks at the tables each time that it is asked."""
-    monkeypatch.setattr(lake_module, "FRESH_SECONDS", 0.0)
+def baselines(offline, feed) -> Iterator[Site]:
+    """The page of the feed's baselines."""
     with served(offline) as (url, _):
         yield Site(f"{url}/baselines", f"feed={feed.name}")
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from serving import lake as lake_module
 from tests.serving import derived, world
 from tests.serving.conftest import CHROMIUM, NASTY, served
 from tests.serving.static.conftest import drawn
@@ -154,9 +153,8 @@ def test_a_group_is_one_row_that_unfolds_to_its_members(page, site, feed, at):
     expect(rows).to_have_count(1)
 
 
-def test_a_span_of_the_past_can_be_looked_at_and_left(page, site, feed, lake, at, monkeypatch):
+def test_a_span_of_the_past_can_be_looked_at_and_left(page, site, feed, lake, at):
     url, topics = site
-    monkeypatch.setattr(lake_module, "FRESH_SECONDS", 0.0)
     noon = dt.datetime(2026, 7, 1, 16, tzinfo=dt.UTC)  # in New York
     world.archive(lake, feed, {("a", noon): 77, (NASTY, noon): 66})
     page.goto(f"{url}/?feed={feed.name}&service=a&minutes=60&from=2026-07-01T15:30:00Z&to=2026-07-01T16:30:00Z")

@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
 import pandas as pd
 import pytest
 from playwright.sync_api import expect
@@ -14,7 +13,6 @@ from contracts.declarations import SCHEMAS
 from contracts.feeds import load_feed
 from tests.serving import world
 from tests.serving.conftest import CHROMIUM, NASTY, served
-from tests.support.waiting import until
 
 RUN = "manual__2026-11-21T00:00:00+00:00"
 JUDGED = dt.datetime(2026, 11, 21, 8, tzinfo=dt.UTC)
@@ -29,12 +27,6 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this ma
 def site(offline, feed, lake):
     with served(offline) as (url, _):
         yield url
-
-
-def until_known(site: str, feed, version: int) -> None:
-    """Serving may have looked at the table just before: it believes for a second what it has found."""
-    asked = f"{site}/api/feeds/{feed.name}/baseline"
-    until("serving knows what is in force", lambda: httpx.get(asked).json()["version"] == version)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +47,6 @@ def test_the_panel_says_who_rolled_back_or_approved_and_why(page, site, feed, la
     world.promote(lake, feed, {"a": 100.0}, candidate_version=8, at="2026-11-19T08:00:00+00:00")
     world.promote(lake, feed, {"a": 100.0}, candidate_version=9, gate=False, by="omar", reason="a known move", as_of="2026-11-21")
     world.roll_back(lake, feed, 0, reason="the move was undone")
-    until_known(site, feed, version=2)
     page.goto(f"{site}/?feed={feed.name}")
     expect(page.locator("#baseline .version")).to_have_text("v2")
     expect(page.locator("#baseline .how")).to_have_text("Rolled back to v0 by mara: the move was undone")
@@ -75,7 +66,6 @@ def test_upkeep_and_a_write_by_hand_are_told_apart(page, site, feed, lake):
     world.promote(lake, feed, {"a": 100.0}, candidate_version=8)
     world.promote(lake, feed, {"a": 100.0}, candidate_version=None, gate=None, by=None, reason=None)
     world.keep_up(lake, feed)
-    until_known(site, feed, version=1)
     page.goto(f"{site}/?feed={feed.name}")
     expect(page.locator("#baseline .version")).to_have_text("v1")
     expect(page.locator("#baseline .how")).to_have_text(

@@ -5,7 +5,6 @@ import datetime as dt
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from serving import lake as lake_module
 from serving.kept_events import SCORED, Event
 from serving.memory import Anomaly
 from tests.serving import world
@@ -17,7 +16,7 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 EVENTS = "**/api/events?*"
 SERIES = "**/series?*"
-HAS = "([value]) => sundial.chart.data[1]?.includes(value)"
+HAS = "(value) => sundial.chart.data[1]?.includes(value)"
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def live(page, past, feed) -> Past:
 
 
 def drawn(page: Page, value: int) -> None:
-    page.wait_for_function(HAS, arg=[value])
+    until(f"{value} is drawn", lambda: page.evaluate(HAS, value))
 
 
 def come(live: Past, value: int) -> None:
@@ -45,7 +44,7 @@ def test_what_came_while_the_page_loaded_is_loaded_when_its_stream_of_events_is_
     page.add_init_script(NO_POLLING)
     page.route(EVENTS, lambda route: held.append(route))
     page.goto(live.url)
-    page.wait_for_function("() => sundial.chart.data.length >= 9")
+    until("the chart is drawn", lambda: page.evaluate("sundial.chart.data.length >= 9"))
     expect(page.locator("#anomalies-empty")).to_be_visible()
     expect(page.locator("#gate")).to_contain_text("No candidate was judged yet")
     live.incident("a", dt.datetime.now(dt.UTC) - dt.timedelta(minutes=5), None)
@@ -77,8 +76,7 @@ def test_a_panel_that_can_not_be_loaded_says_so_and_the_chart_follows(page, live
     expect(page.locator("#gate")).to_contain_text("No candidate was judged yet")
 
 
-def test_what_colleagues_say_of_an_incident_appears_by_itself(page, live, feed, lake, monkeypatch):
-    monkeypatch.setattr(lake_module, "FRESH_SECONDS", 0.0)
+def test_what_colleagues_say_of_an_incident_appears_by_itself(page, live, feed, lake):
     start = dt.datetime.now(dt.UTC).replace(microsecond=0) - dt.timedelta(minutes=5)
     live.incident("a", start, None)
     page.goto(live.url)
@@ -111,4 +109,4 @@ def test_a_reading_that_comes_while_the_series_is_loaded_stays(page, live, path)
     for answer in held:
         answer()
     drawn(page, 4444)
-    assert page.evaluate(HAS, [777]), "the older answer leaves the reading there"
+    assert page.evaluate(HAS, 777), "the older answer leaves the reading there"

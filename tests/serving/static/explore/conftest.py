@@ -40,7 +40,7 @@ class Summaries:
         folder.mkdir(exist_ok=True)
         (folder / f"{self.name}.yaml").write_text(yaml.safe_dump(query))
         self._admin = AdminClient({"bootstrap.servers": broker.kafka})
-        self._producer = Producer({"bootstrap.servers": broker.kafka, "linger.ms": 0})
+        self._producer = Producer({"bootstrap.servers": broker.kafka, "linger.ms": 0, "enable.idempotence": True})
 
     def create(self) -> None:
         topics = [NewTopic(each, 2, 1, config={"cleanup.policy": "compact"}) for each in (self.topic, self.totals)]

@@ -139,7 +139,7 @@ def test_live_readings_come_at_once_of_the_lines_services_only(page, explored):
     page.route("**/series?*", lambda route: route.abort())  # only an event can bring it
     for service, value in (("b", 555), ("a", 777)):
         explored.state.events.publish([Event(SCORED, explored.feed, service, reading(ago(0), value))])
-    page.wait_for_function("sundial.chart.data[1].includes(777)", timeout=5000)
+    until("the reading is drawn", lambda: page.evaluate("sundial.chart.data[1].includes(777)"))
     assert 555 not in columns(page)[1]
     expect(page.locator("#lines .value")).to_have_text("777")
     assert "newest 777 at" in page.locator("#lines .quiet").inner_text()
