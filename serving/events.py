@@ -95,7 +95,7 @@ class Events:
         return len(self._listeners)
 
     def queries(self) -> set[str]:
-        """Those whose rows somebody listens to. From any thread."""
+        """Queries whose rows have a listener. From any thread."""
         return {query for each in tuple(self._listeners) for query in each.wanted.queries}
 
     def open(self) -> None:

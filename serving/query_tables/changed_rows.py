@@ -1,4 +1,4 @@
-"""The rows of queries' tables as they change: one thread and one consumer for all tables that somebody listens to.
+"""The rows of queries' tables as they change: one thread and one consumer for all tables that have a listener.
 
 It begins where the topics end, and holds no table: who wants the rows from before reads the table (`QueryTables`).
 """

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 import httpx
 
+from serving.events import Events
+from serving.kept_events import Event
 from tests.serving.conftest import Served, readings
 from tests.support.waiting import until
 
@@ -31,3 +33,19 @@ def first_events(lines: Iterator[str], count: int) -> list[tuple[str | None, str
             found.append((fields.get("id"), fields["event"], json.loads(fields["data"])))
         fields = fields if name else {}
     return found
+
+
+class Heard(Events):
+    """Keeps what is published, for a test to look at."""
+
+    def __init__(self):
+        super().__init__(10)
+        self.found: list[Event] = []
+
+    def publish(self, events):
+        self.found += events
+
+    def new(self) -> list[tuple[str, dict]]:
+        """Since it was asked last."""
+        found, self.found = self.found, []
+        return [(each.kind, json.loads(each.record)) for each in found]

@@ -2,20 +2,18 @@
 consumer goes on, and whatever the lake does."""
 
 import datetime as dt
-import json
 import logging
 import shutil
 import threading
 
 import pytest
 
-from serving.events import Events
-from serving.kept_events import Event
 from serving.lake import Lake
 from serving.lake_watch import LakeWatch
 from serving.memory import Memory, Reading
 from serving.tables import Tables
 from tests.serving import world
+from tests.serving.live import Heard
 from tests.support.waiting import until
 
 
@@ -43,22 +41,6 @@ def memory() -> Memory:
 @pytest.fixture
 def tables(lake) -> Uncertain:
     return Uncertain(Lake(str(lake)))
-
-
-class Heard(Events):
-    """What was published."""
-
-    def __init__(self):
-        super().__init__(10)
-        self.found: list[Event] = []
-
-    def publish(self, events):
-        self.found += events
-
-    def new(self) -> list[tuple[str, dict]]:
-        """Since it was asked last."""
-        found, self.found = self.found, []
-        return [(each.kind, json.loads(each.record)) for each in found]
 
 
 @pytest.fixture

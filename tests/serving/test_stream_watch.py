@@ -5,20 +5,10 @@ import json
 
 import pytest
 
-from serving.events import Events
-from serving.kept_events import Event
 from serving.stream_watch import StreamWatch
 from supervision.files import StreamFolder, locked
+from tests.serving.live import Heard
 from tests.support.waiting import until
-
-
-class Heard(Events):
-    def __init__(self):
-        super().__init__(10)
-        self.found: list[Event] = []
-
-    def publish(self, events):
-        self.found += events
 
 
 @pytest.fixture
