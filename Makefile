@@ -5,7 +5,7 @@ export PYTHONPATH :=
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run check test test-all lint docs stop status clean distclean bench jars
+.PHONY: help setup run check test test-all lint docs pictures stop status clean distclean bench jars
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -44,6 +44,10 @@ lint: setup ## style, format and types, of Python and of the page's JavaScript
 
 docs: setup ## the pages of docs/ as a site in build/site, with every link verified
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+
+pictures: setup ## the report and the pictures of docs/detection.md, made again
+	@tests/chromium.sh
+	.venv/bin/python docs/pictures.py
 
 stop: setup ## stop everything that `make run` started; its data stays
 	@$(SUNDIAL) down

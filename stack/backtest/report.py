@@ -18,7 +18,8 @@ from stack.instance import ROOT
 HERE = Path(__file__).parent
 VENDOR = ROOT / "serving" / "static" / "vendor"
 SERVICES_SHOWN, INCIDENTS_SHOWN = 12, 200
-POINTS = 12_000  # of a chart; of a longer series, the lowest and the highest reading of each stretch
+POINTS = 60_000  # of all charts together; of a longer series, the lowest and the highest reading of each stretch
+AROUND = dt.timedelta(days=10)  # what a chart shows before and after the incident that one clicks
 
 
 def write_report(
@@ -26,7 +27,7 @@ def write_report(
 ) -> None:
     """Writes the page. labels: shown in the charts. verdicts: by the name of what was judged; none without labels."""
     shown = _services_shown(result)
-    charts = [_chart(result, service, labels, zone) for service in shown]
+    charts = [_chart(result, service, labels, zone, POINTS // len(shown)) for service in shown]
     left_out = len(result.rows.names) - len(shown)
     parts = {
         "title": html.escape(title),
@@ -37,7 +38,7 @@ def write_report(
         ),
         "bars": weekly_bars(result),
         "verdicts": _verdicts(verdicts),
-        "incidents": _incidents(result, zone),
+        "incidents": _incidents(result, zone, [chart["service"] for chart in charts]),
         "style": (VENDOR / "uPlot.min.css").read_text() + (HERE / "report.css").read_text(),
         "script": (VENDOR / "uPlot.iife.min.js").read_text() + (HERE / "report.js").read_text(),
         "data": json.dumps(charts, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
@@ -56,12 +57,12 @@ def _services_shown(result: Backtest) -> list[int]:
     return sorted(counts, key=lambda service: -counts[service])[:SERVICES_SHOWN]
 
 
-def _chart(result: Backtest, service: int, labels: list[Label], zone: str) -> dict:
-    """What report.js draws: columns by time (epoch seconds, rising), spans of incidents and labels."""
+def _chart(result: Backtest, service: int, labels: list[Label], zone: str, points: int) -> dict:
+    """What report.js draws: columns by time (epoch seconds, rising), spans of incidents and labels. points: at most so many."""
     rows, score = result.rows, result.score
     of = np.flatnonzero(rows.services == service)
     of = of[np.argsort(rows.instants[of], kind="stable")]
-    of = _thinned(of, rows.values[of])
+    of = _thinned(of, rows.values[of], points)
     columns = [rows.values[of], score.low[of], score.high[of], score.expected[of], score.score[of]]
     name = rows.names[service]
     return {
@@ -74,10 +75,10 @@ def _chart(result: Backtest, service: int, labels: list[Label], zone: str) -> di
     }
 
 
-def _thinned(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-    if len(rows) <= POINTS:
+def _thinned(rows: np.ndarray, values: np.ndarray, points: int) -> np.ndarray:
+    if len(rows) <= points:
         return rows
-    stretches = np.array_split(np.arange(len(rows)), POINTS // 2)
+    stretches = np.array_split(np.arange(len(rows)), points // 2)
     known = np.where(np.isfinite(values), values, np.nanmean(values))
     kept = {int(each[pick(known[each])]) for each in stretches for pick in (np.argmin, np.argmax)}
     return rows[sorted(kept)]
@@ -114,19 +115,24 @@ def _verdicts(verdicts: dict[str, Judgement]) -> str:
     return f"<section><h2>Against the labels</h2><table>{head}{lines}</table></section>"
 
 
-def _incidents(result: Backtest, zone: str) -> str:
-    lines = "".join(
-        _incident(result, each, zone) for each in sorted(result.incidents, key=lambda each: -each.highest)[:INCIDENTS_SHOWN]
-    )
+def _incidents(result: Backtest, zone: str, charts: list[str]) -> str:
+    """charts: the services that have one, in the page's order."""
+    shown = sorted(result.incidents, key=lambda each: -each.highest)[:INCIDENTS_SHOWN]
+    lines = "".join(_incident(result, each, zone, charts) for each in shown)
     head = "<tr><th>service<th>start<th>end<th>score<th>direction<th>peak<th>expected there<th>total<th>expected in all<th>why"
     return f"<table>{head}{lines}</table>" if lines else "<p>None.</p>"
 
 
-def _incident(result: Backtest, each: Incident, zone: str) -> str:
+def _incident(result: Backtest, each: Incident, zone: str, charts: list[str]) -> str:
     peak = each.peak
     figures = (result.rows.values[peak], result.score.expected[peak], each.total, each.expected)
     onset = int(each.rows[np.argmax(result.score.score[each.rows])])
-    cells = [html.escape(each.service), _local(each.start, zone), _local(each.end, zone), f"{each.highest:.2f}", each.direction]
+    start = _local(each.start, zone)
+    if each.service in charts:
+        around = round(AROUND.total_seconds())
+        span = f"from={each.start // 1000 - around}&amp;to={each.end // 1000 + around}"
+        start = f'<a href="#chart={charts.index(each.service)}&amp;{span}">{start}</a>'
+    cells = [html.escape(each.service), start, _local(each.end, zone), f"{each.highest:.2f}", each.direction]
     cells += [f"{figure:,.6g}" for figure in figures]
     return "<tr>" + "".join(f"<td>{cell}" for cell in [*cells, html.escape(reason(result.score, onset))])
 

@@ -60,15 +60,21 @@ def test_the_charts_have_the_series_the_incidents_and_the_labels(page, result):
 def test_incidents_and_verdicts_are_in_tables(page, result):
     assert "0.75<td>0.50 (1 of 2)<td>30 min<td>0.5" in page
     surge = max(result.incidents, key=lambda each: each.highest)
-    assert f"<td>2014-06-19 12:00<td>2014-06-19 14:30<td>{surge.highest:.2f}<td>high" in page
+    assert f">2014-06-19 12:00</a><td>2014-06-19 14:30<td>{surge.highest:.2f}<td>high" in page
 
 
-def test_a_long_series_keeps_its_extremes(monkeypatch):
-    monkeypatch.setattr(report, "POINTS", 20)
+def test_the_start_of_an_incident_leads_to_its_place_in_the_chart(page, result):
+    surge = max(result.incidents, key=lambda each: each.highest)
+    ten_days = 10 * 86_400
+    span = f"from={surge.start // 1000 - ten_days}&amp;to={surge.end // 1000 + ten_days}"
+    assert f'<a href="#chart=0&amp;{span}">2014-06-19 12:00</a>' in page
+
+
+def test_a_long_series_keeps_its_extremes():
     values = np.sin(np.arange(1000.0))
     values[[333, 777]] = 9, -9
     values[5] = np.nan
-    kept = report._thinned(np.arange(1000), values)
+    kept = report._thinned(np.arange(1000), values, 20)
     assert len(kept) <= 20
     assert {333, 777} <= set(kept.tolist())
     assert sorted(kept) == kept.tolist()
