@@ -17,7 +17,7 @@ class AccessLog(Declared):
     topic: TopicName  # contains the lines, one record per line
     counts: Literal["requests", "errors", "server-errors", "bytes"]  # errors: statuses from 400 on; server-errors: from 500 on
     service: Literal["host", "path"]  # whose request it was: the virtual host's, or the first segment of the path's
-    # Regular expression that a service's whole name matches; null: every virtual host.
+    # Regular expression that a service's whole name matches; null: every name of at most 100 letters, digits and _ . ~ -
     services: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
     others: Name = "other"  # the service for which the other requests count
     lateness_seconds: Annotated[int, Field(ge=0, le=86_400)] = 10  # how late after its interval's end a line may come

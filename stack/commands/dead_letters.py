@@ -35,7 +35,7 @@ def list_(context: typer.Context) -> None:
 def replay(
     context: typer.Context,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="That a feed or a query reads, and could not.")],
-    send: Annotated[bool, typer.Option("--send", help="Send what can be read now; else it is only listed.")] = False,
+    send: Annotated[bool, typer.Option("--send", help="Send what can be read now; without it, only count it.")] = False,
     since: Annotated[
         dt.datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only what was dead-lettered on that date or later.")
     ] = None,

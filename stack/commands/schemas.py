@@ -49,8 +49,8 @@ def diff(
 ) -> None:
     """What changes between two versions, field by field, and which compatibility levels allow it.
 
-    Of a record: its versions in schemas/avro. Of a subject: from the registry's newest version to the declared one. Exits 1 if
-    the contract's own level does not allow the newer version.
+    Of a record: its versions in schemas/avro. Of a subject: the registry's versions, then those declared but not yet deployed.
+    Without --from and --to, the newest two. Exits 1 if the contract's own level does not allow the newer version.
     """
     with failures_reported():
         versions, level = _versions(context.obj, what)

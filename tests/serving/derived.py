@@ -53,7 +53,7 @@ def incident(service: str, start: dt.datetime, state: str = "opened", **override
         "At": start,
         "End": start + dt.timedelta(seconds=10) if state == "closed" else None,
         "Score": 3.5,
-        "Cause": "9.1 scales above what this time of day leads to expect",
+        "Cause": "9.1 scales above what is usual at this time of day",
         "LevelShift": False,
         "Readings": 1,
         "Actual": 200.0,

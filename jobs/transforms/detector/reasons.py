@@ -5,11 +5,11 @@ import numpy as np
 from jobs.transforms.detector.detector import Score
 from jobs.transforms.detector.seasons import NAMES
 
-EXPECTED_BY = {
+USUAL = {
     "level": "the level of the last hours",
-    "day": "this time of day",
-    "week": "this time of the week",
-    "holiday": "this time of a Sunday, as it is a holiday",
+    "day": "what is usual at this time of day",
+    "week": "what is usual at this time of the week",
+    "holiday": "what is usual at this time of a Sunday (it is a public holiday)",
 }
 
 
@@ -22,10 +22,10 @@ def reason(score: Score, row: int) -> str:
         return "no reading, or none before it"
     seen, beyond = round(score.seen[row]), round(score.beyond[row])
     side = "above" if score.size[row] >= 0 else "below"
-    text = f"{abs(score.size[row]):.1f} scales {side} what {EXPECTED_BY[NAMES[int(score.season[row])]]} leads to expect"
+    text = f"{abs(score.size[row]):.1f} scales {side} {USUAL[NAMES[int(score.season[row])]]}"
     text += (
-        f"; {beyond:,} of {seen:,} readings before deviated as much"
+        f"; {beyond:,} of {seen:,} earlier readings deviated as much"
         if seen
-        else "; too few readings before it to tell how rare that is"
+        else "; too few earlier readings to say how rare that is"
     )
     return text + ("; since then the level has shifted for good" if score.shifted[row] else "")

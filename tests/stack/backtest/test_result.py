@@ -42,10 +42,10 @@ def test_the_surge_is_one_incident_with_its_figures(result):
 
 def test_an_incident_says_why(result):
     text = reason(result.score, SURGE)
-    assert " scales above what this time of " in text
-    assert f"; 0 of {SURGE - 13:,} readings before deviated as much" in text
+    assert " scales above what is usual at this time of " in text
+    assert f"; 0 of {SURGE - 13:,} earlier readings deviated as much" in text
     assert reason(result.score, 100) == "no reading, or none before it"
-    assert "too few readings before it" in reason(result.score, 5)
+    assert "too few earlier readings" in reason(result.score, 5)
 
 
 def test_the_output_has_a_line_for_each_row_in_its_order(result, tmp_path):

@@ -53,7 +53,7 @@ def test_an_incident_is_opened_at_its_onset_and_closed_after_usual_readings():
     assert (whole.actual, whole.expected, whole.area) == (420, 300, 120)
     assert (whole.peak_at, whole.peak, whole.peak_expected, whole.size) == (HOUR, 150, 100, 5)
     assert (whole.score, whole.direction) == (3, "high")
-    assert whole.cause.startswith("5.0 scales above what this time of the week leads to expect; 0 of 50")
+    assert whole.cause.startswith("5.0 scales above what is usual at this time of the week; 0 of 50")
 
 
 def test_what_falls_is_low_and_its_area_counts_as_much():
