@@ -51,9 +51,7 @@ class Input(Declared):
     begin: Literal["earliest", "latest"] = "earliest"  # where a query that was never run begins: with all there is, or what comes
     partitions: Annotated[int, Field(ge=1, le=512)] | None = None  # of a topic that no feed and no query writes; default 2
     retention_days: RetentionDays | None = None  # of such a topic; default 7, of a table forever
-    compacted: bool | None = (
-        None  # such a topic keeps the last record of each key, and is a table; default: whether `as` is table
-    )
+    compacted: bool | None = None  # such a topic keeps the last record of each key; default: if it is read as a table
 
     @model_validator(mode="after")
     def _timed(self) -> Self:
