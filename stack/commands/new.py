@@ -72,9 +72,9 @@ def feed_(
 ) -> None:
     """A feed's declaration, from a file of past readings or from what you say.
 
-    What no option says is found out from the first million rows of the file. On a terminal the command asks for what neither
-    says; without a file, it asks for the interval, the time zone and the rest. It overwrites nothing, and leaves nothing behind
-    if it fails.
+    What no option says is found out from the first million rows of the file. On a terminal the command asks for columns and a
+    time zone that neither says; without a file, it asks for the interval, the time zone and the rest. It overwrites nothing. If
+    it fails, it leaves nothing behind; if a step of --start fails, only the declaration stays.
 
     [bold]Example[/bold]
 

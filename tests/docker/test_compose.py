@@ -120,6 +120,13 @@ def test_secrets_stay_out_of_the_repository_and_of_the_images():
     assert not any(line.startswith(("!.", "!*")) for line in let_in)
 
 
+def test_the_image_has_every_package_that_it_compiles():
+    (compiled,) = re.findall(r"^RUN python -m compileall -q (.*)$", (ROOT / "docker/Dockerfile").read_text(), re.M)
+    packages = {file.parent.name for file in ROOT.glob("*/__init__.py")} - {"tests"}
+    assert packages <= set(compiled.split())
+    assert {f"!{name}" for name in compiled.split()} <= set((ROOT / ".dockerignore").read_text().splitlines())
+
+
 def test_each_kafka_client_is_a_user_of_its_own():
     users = {
         name: SERVICES[name]["environment"].get("SUNDIAL_KAFKA_USER")
