@@ -55,7 +55,9 @@ async def roll_back(feed: DeclaredFeed, to: Rollback, user: Operator, state: Cur
     "/api/feeds/{feed}/gate-results/{run}/answer",
     summary="Approve or reject a candidate that the gate refused",
     status_code=202,
-    responses=REFUSED | MAY_FAIL | {409: PROBLEM | {"description": "The run does not wait for an answer."}},
+    responses=REFUSED
+    | MAY_FAIL
+    | {409: PROBLEM | {"description": "The run does not wait for an answer, or asked less than 15 seconds ago."}},
 )
 async def answer(
     feed: DeclaredFeed, run: RunId, said: Answer, user: Operator, state: CurrentState, response: Response

@@ -1,4 +1,4 @@
-"""`sundial bootstrap`: past readings from a file into a feed's history, and its first baseline from them."""
+"""`sundial bootstrap`: past readings from a file into a feed's history, its first baseline from them, and their incidents."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +32,8 @@ def bootstrap(
         str | None, typer.Option(metavar="DATE", help="Date of the baseline. Default: the day after the last in history.")
     ] = None,
 ) -> None:
-    """Have Airflow load past readings into a feed's history, and build, check and promote a baseline from them.
+    """Have Airflow load past readings into a feed's history, build, check and promote a baseline from them, and find their
+    incidents.
 
     Every mistake in the file is listed, and then nothing is loaded. What is checked: docs/bootstrap.md.
 
@@ -48,12 +49,18 @@ def bootstrap(
 
 
 def load(instance: Instance, feed: str, path: str, conf: dict[str, str | None], say: Callable[[str], None]) -> None:
-    """conf: parameters of the DAG `bootstrap_feed`; those that are null keep their defaults."""
+    """conf: parameters of the DAG `bootstrap_feed`; those that are null keep their defaults.
+
+    The query of incidents begins a feed with what the detector's walk through history has left. Without that, it has to learn
+    from new readings for days before it finds an incident.
+    """
     load_feed(feed)
     if "://" not in path:
         if not Path(path).exists():
             raise StackError(f"no such file or folder: {path}", remedy="name one that the machine of the stack can read")
         path = str(Path(path).resolve())  # Airflow runs elsewhere
     given = {name: value for name, value in conf.items() if value is not None}
-    for line in batch_run.run(instance, f"bootstrap_feed.{feed}", "bootstrap", {"path": path} | given, say):
+    loaded = batch_run.run(instance, f"bootstrap_feed.{feed}", "bootstrap", {"path": path} | given, say)
+    walked = batch_run.run(instance, f"find_incidents.{feed}", "find_incidents", {}, say)
+    for line in [*loaded, *walked[-1:]]:
         console.print(line, soft_wrap=True, markup=False)

@@ -4,6 +4,7 @@ import datetime as dt
 import shlex
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -147,10 +148,13 @@ def _print_found(found: Found) -> None:
 
 
 def _print_next(context: typer.Context, name: str, found: Found | None) -> None:
+    from stack.parts.streams import Stream
+
     by_option = context.find_root().get_parameter_source("home").name == "COMMANDLINE"
     sundial = f"sundial --home {shlex.quote(str(context.obj.path))}" if by_option else "sundial"
+    incidents_run = Stream(incident_queries.NAME, "queries").state(context.obj) == "running"
     console.print("Next:")
-    for command, what in new_feed.next_commands(name, found, sundial):
+    for command, what in new_feed.next_commands(name, found, sundial, incidents_run):
         console.print(f"  # {what}", soft_wrap=True, markup=False)
         console.print(f"  {command}", soft_wrap=True, markup=False)
     _print_page(context.obj, name, found)
@@ -169,12 +173,15 @@ def _print_page(instance: Instance, name: str, found: Found | None) -> None:
 def _start(instance: Instance, name: str, found: Found | None) -> None:
     from stack.parts import lifecycle, streams
 
-    say = progress()
-    lifecycle.up(instance, say)
+    say, incidents = progress(), streams.Stream(incident_queries.NAME, "queries")
+    incidents_run = incidents.state(instance) == "running"
+    steps = [partial(lifecycle.up, instance, say)]
     if found:
-        bootstrap.load(instance, name, str(found.sample.path), new_feed.mapping(name, found), say)
-    streams.start(instance, streams.Stream(name, "score"), say)
-    incidents = streams.Stream(incident_queries.NAME, "queries")
-    if incidents.state(instance) != "running":
-        streams.start(instance, incidents, say)
+        load = partial(bootstrap.load, instance, name, str(found.sample.path), new_feed.mapping(name, found), say)
+        steps.insert(0 if incidents_run else 1, load)  # see new_feed.next_commands
+    steps.append(partial(streams.start, instance, streams.Stream(name, "score"), say))
+    if not incidents_run:
+        steps.append(partial(streams.start, instance, incidents, say))
+    for step in steps:
+        step()
     _print_page(instance, name, found)

@@ -125,8 +125,9 @@ def mapping(name: str, found: Found) -> dict[str, str | None]:
     }
 
 
-def next_commands(name: str, found: Found | None, sundial: str) -> list[tuple[str, str]]:
-    """(command, what it does). found: in a file, if there is one. sundial: how the command is called."""
+def next_commands(name: str, found: Found | None, sundial: str, incidents_run: bool = False) -> list[tuple[str, str]]:
+    """(command, what it does). found: in a file, if there is one. sundial: how the command is called. incidents_run: whether the
+    query of incidents runs. Then it begins to read the feed as soon as the topics are there, so the file is loaded before."""
     up = (f"{sundial} up", "creates its topics and registers their contracts; what runs is left alone")
     start = [
         (f"{sundial} streams start {name}", "scores what comes from then on"),
@@ -136,7 +137,8 @@ def next_commands(name: str, found: Found | None, sundial: str) -> list[tuple[st
         return [up, *start]
     file, conf = shlex.quote(str(found.sample.path)), mapping(name, found)
     load = f"{sundial} bootstrap {name} --from {file} {_options(conf)}"
-    commands = [up, (load, "loads it as history, and builds a baseline from it"), *start]
+    loading = (load, "loads it as history, builds a baseline from it, and finds its incidents")
+    commands = [loading, up, *start] if incidents_run else [up, loading, *start]
     if found.sample.whole and found.sample.kind != "JSON lines":
         last_day = {"time_unit": None, "from": _at(found.last - 86_400_000).strftime("%Y-%m-%dT%H:%M:%SZ")}
         played = f"{sundial} replay {file} --feed {name} {_options(conf | last_day)}"
@@ -145,11 +147,11 @@ def next_commands(name: str, found: Found | None, sundial: str) -> list[tuple[st
 
 
 def page(api: str, name: str, found: Found | None) -> str:
-    """The address of the chart; of the last week that the sample has, if there is one."""
+    """The address of the chart; of the last week that the sample has, if there is one. A window ends before its `to`."""
     if found is None:
         return f"{api}/?{urlencode({'feed': name})}"
-    last = _at(found.last)
-    part = {"from": last - dt.timedelta(days=7), "to": last}
+    end = _at(found.last + found.interval * 1000)
+    part = {"from": end - dt.timedelta(days=7), "to": end}
     return f"{api}/?{urlencode({'feed': name} | {word: each.strftime('%Y-%m-%dT%H:%M:%SZ') for word, each in part.items()})}"
 
 

@@ -18,13 +18,15 @@ RUN = "manual__2026-11-25T12:00:00+00:00"
 
 
 class Airflow:
-    """What came, and what it answers; the first login is outdated at once."""
+    """What came, and what it answers; the first login is outdated at once. A DAG with runs of its own begins paused, and a run of
+    it would then wait for ever."""
 
     def __init__(self):
         self.came: list[tuple[str, str, dict | None]] = []
         self.state, self.status, self.logins, self.away = "queued", 200, 0, False
         self.active: list[dict] = []
         self.questions: list[dict] = []
+        self.unpaused: set[str] = set()
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         if self.away:
@@ -36,8 +38,14 @@ class Airflow:
             return httpx.Response(201, json={"access_token": f"token {self.logins}"})
         if request.headers["authorization"] != "Bearer token 2":
             return httpx.Response(401)
+        dag = path.split("/")[4]
+        if request.method == "PATCH" and not dag.startswith("supervise_") and body == {"is_paused": False}:
+            self.unpaused.add(dag)
+            return httpx.Response(self.status, json={})
         self.came.append((request.method, path, body))
-        if request.method == "POST" and (wrong := mistakes(path.split("/")[4], body["conf"])):
+        if request.method == "POST" and dag not in self.unpaused:
+            return httpx.Response(400, json={"detail": f"{dag} is paused"})
+        if request.method == "POST" and (wrong := mistakes(dag, body["conf"])):
             return httpx.Response(400, json={"detail": "; ".join(wrong)})
         found = {"dag_run_id": RUN, "state": self.state, "dag_runs": self.active, "hitl_details": self.questions}
         return httpx.Response(self.status, json=found)

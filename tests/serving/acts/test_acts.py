@@ -1,5 +1,6 @@
 """What an operator asks for becomes a run of a DAG, or an answer to one, with the operator's name; all else is refused."""
 
+import datetime as dt
 import json
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from serving.access.provider_login import ProviderUser
 from tests.serving.acts.conftest import RUN
 from tests.serving.conftest import problem
 
+APPROVAL = {"task_id": "approve", "map_index": -1}
+ASKED_AT = "2026-11-25T12:00:00Z"
 FALSE = {"verdict": "false", "incident": "a@2026-11-25T10:00:00Z", "reason": "load test"}
 
 
@@ -163,8 +166,8 @@ def test_a_rollback_is_a_run_of_its_dag(operator, airflow, feed):
 
 @pytest.mark.parametrize(("approve", "chosen"), [(True, "Approve"), (False, "Reject")])
 def test_the_question_of_a_run_is_answered(operator, airflow, feed, approve, chosen):
-    other = {"dag_id": "nightly_baseline.other", "task_id": "approve", "map_index": -1}
-    airflow.questions = [{"task_instance": each} for each in (other, other | {"dag_id": f"nightly_baseline.{feed.name}"})]
+    dags = ("nightly_baseline.other", f"nightly_baseline.{feed.name}")
+    airflow.questions = [{"task_instance": APPROVAL | {"dag_id": dag}, "created_at": ASKED_AT} for dag in dags]
     path = f"/api/feeds/{feed.name}/gate-results/{RUN}/answer"
     answer = operator.post(path, json={"approve": approve, "reason": "a known change"})
     assert (answer.status_code, answer.json()["dag"]) == (202, f"nightly_baseline.{feed.name}")
@@ -175,10 +178,22 @@ def test_the_question_of_a_run_is_answered(operator, airflow, feed, approve, cho
 
 
 def test_a_run_that_asks_nothing_is_not_answered(operator, airflow, feed):
-    airflow.questions = [{"task_instance": {"dag_id": f"nightly_baseline.x{feed.name}", "task_id": "approve", "map_index": -1}}]
+    airflow.questions = [{"task_instance": APPROVAL | {"dag_id": f"nightly_baseline.x{feed.name}"}, "created_at": ASKED_AT}]
     path = f"/api/feeds/{feed.name}/gate-results/{RUN}/answer"
     problem(operator.post(path, json={"approve": True, "reason": "r"}), 409, "no-question")
     assert len(airflow.came) == 1
+
+
+@pytest.mark.parametrize("seconds", [-2, 0, 10])
+def test_a_run_that_has_only_just_asked_is_not_answered_yet(operator, airflow, feed, seconds):
+    asked_at = (dt.datetime.now(dt.UTC) - dt.timedelta(seconds=seconds)).isoformat()
+    airflow.questions = [{"task_instance": APPROVAL | {"dag_id": f"nightly_baseline.{feed.name}"}, "created_at": asked_at}]
+    path = f"/api/feeds/{feed.name}/gate-results/{RUN}/answer"
+    said = problem(operator.post(path, json={"approve": True, "reason": "r"}), 409, "question-too-new")
+    assert said["remedy"].startswith("Answer again in ")
+    assert [method for method, *_ in airflow.came] == ["GET"]
+    airflow.questions[0]["created_at"] = ASKED_AT
+    assert operator.post(path, json={"approve": True, "reason": "r"}).status_code == 202
 
 
 def test_a_stream_is_switched_on_and_off(operator, airflow, feed):

@@ -72,7 +72,7 @@ def test_a_feed_is_written_that_passes_the_check_and_the_next_commands_are_said(
         f"sundial replay {quoted} --feed calls --service-column shop --time-column when --value-column calls "
         "--separator semicolon --from 2026-09-20T21:50:00Z",
     ]
-    assert "Chart: http://127.0.0.1:18000/?feed=calls&from=2026-09-14T21%3A50%3A00Z&to=2026-09-21T21%3A50%3A00Z" in said
+    assert "Chart: http://127.0.0.1:18000/?feed=calls&from=2026-09-14T22%3A00%3A00Z&to=2026-09-21T22%3A00%3A00Z" in said
     checked = sundial("check")
     assert (checked.code, "7 feeds" in checked.output) == (0, True)
     again = sundial("new", "feed", "calls", "--from", str(file), "--timezone", "UTC")
@@ -195,20 +195,26 @@ def test_a_terminal_is_asked_and_what_it_says_is_checked(monkeypatch, tmp_path):
         ask("--value-column", "which column", ["calls", "errors"])
 
 
-def test_start_brings_up_loads_and_scores_in_this_order(monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize("incidents_run", [False, True])
+def test_start_brings_up_loads_and_scores_in_this_order(monkeypatch, tmp_path, capsys, incidents_run):
+    """What the detector learns from the file is there before the query of incidents begins to read the feed."""
     did = []
     monkeypatch.setattr(lifecycle, "up", lambda instance, say: did.append("up"))
     monkeypatch.setattr(batch_run, "run", lambda instance, dag, task, conf, say: did.append((dag, task, conf)) or ["4,320 rows"])
     monkeypatch.setattr(streams, "start", lambda instance, stream, say: did.append(stream))
+    monkeypatch.setattr(streams.Stream, "state", lambda stream, instance: "running" if incidents_run else "never started")
     file = calls(tmp_path)
     found = found_in(read_sample(file), Given(timezone="Europe/Berlin"), pytest.fail)
     instance = Instance(tmp_path / "home").make(base=0)
     new._start(instance, "road-traffic", found)
     columns = {"service_column": "shop", "time_column": "when", "value_column": "calls", "separator": "semicolon"}
-    assert did == [
-        "up",
+    loaded = [
         ("bootstrap_feed.road-traffic", "bootstrap", {"path": str(file)} | columns),
-        streams.Stream("road-traffic", "score"),
-        streams.Stream("incidents", "queries"),
+        ("find_incidents.road-traffic", "find_incidents", {}),
     ]
+    score, incidents = streams.Stream("road-traffic", "score"), streams.Stream("incidents", "queries")
+    assert did == ([*loaded, "up", score] if incidents_run else ["up", *loaded, score, incidents])
     assert f"Chart: {instance.api}/?feed=road-traffic&from=" in capsys.readouterr().out
+    printed = new_feed.next_commands("road-traffic", found, "sundial", incidents_run)
+    first = ["bootstrap", "up"] if incidents_run else ["up", "bootstrap"]
+    assert [command.split()[1] for command, _ in printed] == [*first, "streams", "queries", "replay"]

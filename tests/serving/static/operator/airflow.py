@@ -16,30 +16,41 @@ AT = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
 
 
 class Airflow:
-    """A run is queued, then running, then what `ends` is; a statement that succeeds is in the table."""
+    """A run is queued, then running, then what `ends` is; a statement that succeeds is in the table. A run of a DAG that nobody
+    has unpaused is refused: it would wait for ever."""
 
     def __init__(self, lake, feed):
         self.app, self.came, self.looks, self.ends, self._lake, self._feed = FastAPI(), [], 0, "success", lake, feed
+        self.unpaused: set[str] = set()
         self.app.post("/auth/token")(lambda: {"access_token": "t"})
         self.app.post("/api/v2/dags/{dag}/dagRuns")(self.begin)
         self.app.get("/api/v2/dags/~/dagRuns/{run}/hitlDetails")(self.questions)
         self.app.patch("/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/approve/-1/hitlDetails")(self.change)
-        self.app.patch("/api/v2/dags/{dag}")(self.change)
+        self.app.patch("/api/v2/dags/{dag}")(self.pause)
         self.app.get("/api/v2/dags/{dag}/dagRuns")(lambda dag: {"dag_runs": [{"dag_run_id": "supervised"}]})
         self.app.patch("/api/v2/dags/{dag}/dagRuns/{run}")(self.change)
         self.app.get("/api/v2/dags/{dag}/dagRuns/{run}")(self.look)
 
     async def begin(self, request: Request, dag: str) -> dict:
         conf = (await request.json())["conf"]
+        if dag not in self.unpaused:
+            raise HTTPException(400, f"{dag} is paused")
         if wrong := mistakes(dag, conf):
             raise HTTPException(400, "; ".join(wrong))
         self.came.append((dag, conf))
         self.looks = 0
         return {"dag_run_id": f"manual__{len(self.came)}", "state": "queued"}
 
+    async def pause(self, request: Request, dag: str) -> dict:
+        if dag.startswith("supervise_"):
+            return await self.change(request, dag)
+        assert await request.json() == {"is_paused": False}
+        self.unpaused.add(dag)
+        return {}
+
     def questions(self, run: str) -> dict:
         asking = {"dag_id": f"nightly_baseline.{self._feed.name}", "task_id": "approve", "map_index": -1}
-        return {"hitl_details": [{"task_instance": asking}] if run == "night-2" else []}
+        return {"hitl_details": [{"task_instance": asking, "created_at": "2026-07-01T12:00:00Z"}] if run == "night-2" else []}
 
     async def change(self, request: Request, dag: str) -> dict:
         self.came.append((dag, await request.json()))

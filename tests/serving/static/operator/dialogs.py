@@ -9,8 +9,9 @@ def log_in(page: Page, token: str) -> None:
     page.get_by_role("button", name="Log in").click()
 
 
-def reason(page: Page, text: str, button: str) -> None:
+def reason(page: Page, text: str, button: str, within: float = 20) -> None:
+    """Give the reason, and wait until Airflow has done it, within so many seconds."""
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Reason").fill(text)
     dialog.get_by_role("button", name=button).click()
-    expect(dialog).to_be_hidden(timeout=20_000)
+    expect(dialog).to_be_hidden(timeout=within * 1000)
