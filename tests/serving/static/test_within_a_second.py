@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.serving import derived
-from tests.serving.conftest import CHROMIUM
+from tests.serving.conftest import CHROMIUM, ON_A_PHONE_TOO
 from tests.serving.static.conftest import drawn
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
@@ -38,11 +38,10 @@ def seconds_until_painted(page: Page, send, row: dict) -> float:
     return page.evaluate("globalThis.painted") / 1000 - sent
 
 
-@pytest.mark.parametrize("width", [1300, pytest.param(360, marks=pytest.mark.full)])
-def test_a_record_is_on_the_chart_within_a_second(page, site, feed, at, width):
+@ON_A_PHONE_TOO
+def test_a_record_is_on_the_chart_within_a_second(page, site, feed, at):
     """Each record is sent when the one before it is seen: a page that only asked again and again would be late each time."""
     url, topics = site
-    page.set_viewport_size({"width": width, "height": 800})
     page.goto(f"{url}/?feed={feed.name}&service=a&minutes=15")
     expect(page.locator("#connection")).to_have_text("Live")
     drawn(page)
