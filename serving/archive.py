@@ -12,7 +12,7 @@ from contracts.feeds import Feed
 from serving import series
 from serving.expectation import Expectation, expectation
 from serving.history import History
-from serving.lake import Lake, Version
+from serving.lake import Lake, Version, reason
 from serving.merged import Readings, judged, merged
 from serving.scored import Scored
 from serving.tables import Tables
@@ -55,7 +55,7 @@ def _refusal(read: Callable[[Any], object], of: Any) -> str | None:
     try:
         read(of)
     except Exception as error:  # of many kinds, by the kind of lake
-        return str(error).partition("\n")[0] or type(error).__name__  # the lines that follow are Delta's own stack
+        return reason(error)
     return None
 
 

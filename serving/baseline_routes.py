@@ -11,7 +11,7 @@ from contracts.baseline_log import Entry
 from contracts.feeds import Feed
 from serving import baseline_models, data_docs, long_reads, rows
 from serving.baseline_versions import Side, differences
-from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, Responses, known_service
+from serving.dependencies import NO_LAKE, PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, Responses, known_service
 from serving.pagination import EXACT, AskedPlace, Place
 from serving.rows import JSON, PAGED, Format
 from serving.special_days import special_days
@@ -31,7 +31,7 @@ router = APIRouter()
     tags=["baseline"],
     summary="The baseline in force and its history",
     response_model=baseline_models.Baseline,
-    responses=PAGED | REFUSED,
+    responses=PAGED | REFUSED | NO_LAKE,
 )
 def baseline(feed: DeclaredFeed, state: CurrentState, wanted: Format, place: AskedPlace, limit: Limit = 50) -> Response:
     """Its rows, in the other formats, are those of `history` (schema PromotionInfo)."""
@@ -62,7 +62,7 @@ Candidate = Annotated[int | None, Query(ge=0, lt=EXACT, description="A candidate
     tags=["baseline"],
     summary="What a version of the baseline, or a candidate, knows of one service, by day type and slot",
     response_model=list[baseline_models.BaselineRow],
-    responses=PAGED | NO_VERSION,
+    responses=PAGED | NO_VERSION | NO_LAKE,
 )
 def of_service(
     feed: DeclaredFeed,
@@ -91,7 +91,7 @@ def of_service(
     tags=["baseline"],
     summary="What differs between two versions of the baseline, or what a candidate changes, by service and day type",
     response_model=list[baseline_models.BaselineChange],
-    responses=PAGED | NO_VERSION,
+    responses=PAGED | NO_VERSION | NO_LAKE,
 )
 async def diff(
     feed: DeclaredFeed,
@@ -141,7 +141,7 @@ def _page(found: pa.Table, limit: int, place: Place, wanted: str) -> Response:
     tags=["baseline"],
     summary="What the gate found, newest first",
     response_model=list[baseline_models.GateResultInfo],
-    responses=PAGED | REFUSED,
+    responses=PAGED | REFUSED | NO_LAKE,
 )
 def gate_results(feed: DeclaredFeed, state: CurrentState, wanted: Format, place: AskedPlace, limit: Limit = 20) -> Response:
     newest = state.tables.gate_results(feed, place.needed(limit, HELD_GATE_RESULTS))

@@ -39,6 +39,7 @@ def url(lake: str, feed: Feed, run_id: str) -> str | None:
     summary="Great Expectations' Data Docs of one run of the gate",
     response_class=HTMLResponse,
     responses={
+        200: {"content": {kind: {} for kind in KINDS.values()}},
         307: {"description": "To the newest report."},
         404: PROBLEM | {"description": "No such feed, run or file."},
         **INVALID,

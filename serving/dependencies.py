@@ -23,6 +23,7 @@ LOGIN_NEEDED: Responses = {
 }
 INVALID: Responses = {422: PROBLEM | {"description": "A parameter is not valid."}}
 REFUSED: Responses = {404: PROBLEM | {"description": "No such feed or service."}, **INVALID}
+NO_LAKE: Responses = {503: PROBLEM | {"description": "A table of the lake cannot be read."}}
 
 
 async def current_state(request: Request) -> State:

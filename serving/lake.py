@@ -15,6 +15,17 @@ T = TypeVar("T")
 Version = tuple[str, int]  # a table deleted and created again counts its versions from zero again, under another id
 
 
+class UnreadableError(Exception):
+    """A table that is there cannot be opened. table: its path or URI."""
+
+    def __init__(self, table: str, why: str):
+        super().__init__(table, why)
+        self.table, self.why = table, why
+
+    def __str__(self) -> str:
+        return self.why
+
+
 class Lake:
     """root: its path or URI. Safe to use from several threads."""
 
@@ -26,7 +37,7 @@ class Lake:
         self._reading: defaultdict[tuple[str, str], threading.Lock] = defaultdict(threading.Lock)
 
     def open(self, name: str) -> DeltaTable | None:
-        """The table as of at most FRESH_SECONDS ago; None if it does not exist yet."""
+        """The table as of at most FRESH_SECONDS ago; None if it does not exist yet. Raises UnreadableError."""
         with self._lock:
             opened, table = self._opened.get(name, (float("-inf"), None))
             if time.monotonic() - opened < FRESH_SECONDS:
@@ -37,10 +48,10 @@ class Lake:
             table = DeltaTable(f"{self.root}/{name}")
         except TableNotFoundError:
             table = None
-        except Exception:
+        except Exception as error:  # of many kinds, by the kind of lake
             with self._lock:
                 self._opened.pop(name, None)  # the next reader opens it again
-            raise
+            raise UnreadableError(f"{self.root}/{name}", reason(error)) from error
         with self._lock:
             self._opened[name] = (time.monotonic(), table)
         return table
@@ -70,6 +81,11 @@ def if_readable(read: Callable[..., T], otherwise: T, *arguments: object) -> T:
         return read(*arguments)
     except Exception:  # of many kinds, by the kind of lake
         return otherwise
+
+
+def reason(error: BaseException) -> str:
+    """Its first line; those that follow are Delta's own stack."""
+    return str(error).partition("\n")[0] or type(error).__name__
 
 
 def version_of(table: DeltaTable) -> Version:

@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from serving.lake import UnreadableError
 from serving.security_headers import HEADERS
 
 log = logging.getLogger("serving")
@@ -38,6 +39,11 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(ProblemError)
     async def _problem(request: Request, error: ProblemError):
         return answer(error)
+
+    @app.exception_handler(UnreadableError)
+    async def _unreadable(request: Request, error: UnreadableError):
+        remedy = "Put the table's folder back from a backup, or start what stores it; /health names each such table."
+        return answer(ProblemError(503, "no-lake", "A table cannot be read", f"{error.table}: {error.why}", remedy))
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError):

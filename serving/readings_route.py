@@ -12,7 +12,7 @@ from serving.archive import readings_of
 from serving.asked_window import AskedWindow, window_of
 from serving.band import band
 from serving.columns import table_of_columns
-from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, known_service
+from serving.dependencies import NO_LAKE, REFUSED, CurrentState, DeclaredFeed, known_service
 from serving.merged import Readings
 from serving.pagination import AskedPlace, Place
 from serving.rows import PAGED, Format
@@ -26,7 +26,7 @@ router = APIRouter()
     tags=["feeds"],
     summary="Readings of one service in a window, one by one with their expected values, oldest first",
     response_model=list[models.Point],
-    responses=PAGED | REFUSED,
+    responses=PAGED | REFUSED | NO_LAKE,
 )
 async def readings(
     feed: DeclaredFeed,

@@ -16,7 +16,7 @@ from serving import long_reads, models, rows, series
 from serving.archive import Versions, series_of
 from serving.asked_window import AskedWindow, window_of
 from serving.columns import table_of_columns
-from serving.dependencies import REFUSED, CurrentState, DeclaredFeed, known_service
+from serving.dependencies import NO_LAKE, REFUSED, CurrentState, DeclaredFeed, known_service
 from serving.rows import ROWS, Format
 from serving.series_answers import Answer
 from serving.state import State
@@ -29,7 +29,10 @@ router = APIRouter()
     tags=["feeds"],
     summary="Readings of one service beside what is expected of it, from history and live, in buckets",
     response_model=models.Series,
-    responses=ROWS | REFUSED | {304: {"description": "Nothing changed since the answer with the ETag of If-None-Match."}},
+    responses=ROWS
+    | REFUSED
+    | NO_LAKE
+    | {304: {"description": "Nothing changed since the answer with the ETag of If-None-Match."}},
 )
 async def one_series(
     feed: DeclaredFeed,

@@ -27,6 +27,8 @@ from tests.support.waiting import until
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+DESK, PHONE = 1300, 360  # pixels that a screen is wide
+ON_A_PHONE_TOO = pytest.mark.parametrize("screen", [DESK, pytest.param(PHONE, marks=pytest.mark.full)])
 NASTY = "<img src=x onerror=\"document.title='owned'\">"  # a service may be called that
 
 
@@ -124,9 +126,16 @@ def browser():
 
 
 @pytest.fixture
-def page(browser):
+def screen() -> int:
+    """Pixels from left to right: a test marked `ON_A_PHONE_TOO` says others."""
+    return DESK
+
+
+@pytest.fixture
+def page(browser, screen):
     """A page on which no script may fail and nothing may be refused by the content security policy."""
-    context = browser.new_context(viewport={"width": 1300, "height": 1000}, timezone_id="Asia/Tokyo")
+    hand = {"has_touch": True, "is_mobile": True} if screen == PHONE else {}
+    context = browser.new_context(viewport={"width": screen, "height": 1000}, timezone_id="Asia/Tokyo", **hand)
     page, faults = context.new_page(), []
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("console", lambda message: faults.append(message.text) if "Content Security Policy" in message.text else None)

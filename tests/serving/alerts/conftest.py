@@ -6,14 +6,16 @@ from pathlib import Path
 import pytest
 import yaml
 from confluent_kafka.admin import AdminClient
+from typer.testing import CliRunner
 
 from contracts.alerts import ALERTS, DEAD
+from stack.commands.cli import app
 from stack.deploy import topics as deployed
 from tests.serving.alerts.member import Member
 from tests.serving.alerts.receiver import Receiver, receiving
 from tests.support.waiting import until
 
-URL, KEY = "SUNDIAL_ALERT_TEST_URL", "SUNDIAL_ALERT_TEST_KEY"
+URL, KEY, SECOND = "SUNDIAL_ALERT_TEST_URL", "SUNDIAL_ALERT_TEST_KEY", "SUNDIAL_ALERT_TEST_SECOND"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # of the standard's own example
 WEBHOOK = {"kind": "webhook", "url": URL, "key": KEY, "network": "loopback"}
 
@@ -26,7 +28,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def env(receiver) -> dict[str, str]:
-    return {URL: receiver.url, KEY: SECRET}
+    return {URL: receiver.url, KEY: SECRET, SECOND: f"{receiver.url}/second"}
 
 
 @pytest.fixture
@@ -41,6 +43,22 @@ def alerts_topics(broker) -> None:
         admin.delete_topics(list(left()))
     until("the topics are gone", lambda: not left())
     deployed.deploy(broker.kafka, [ALERTS, DEAD])
+
+
+@pytest.fixture
+def alerts(broker, tmp_path, monkeypatch) -> Callable[..., str]:
+    """alerts(*arguments): what `sundial alerts` prints, which ends with `code`."""
+    monkeypatch.setenv("SUNDIAL_KAFKA", broker.kafka)
+    monkeypatch.setenv("SUNDIAL_REGISTRY", broker.registry)
+    monkeypatch.setenv("SUNDIAL_HOME", str(tmp_path / "none"))
+    monkeypatch.setenv("SUNDIAL_AUDIT_LOG", str(tmp_path / "audit.jsonl"))
+
+    def run(*arguments: str, code: int = 0) -> str:
+        done = CliRunner().invoke(app, ["alerts", *arguments])
+        assert done.exit_code == code, done.output
+        return " ".join(done.output.split())
+
+    return run
 
 
 @pytest.fixture

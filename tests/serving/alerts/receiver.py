@@ -1,5 +1,8 @@
 """A receiver of messages on a real port, which answers as a test says, and remembers what came."""
 
+import base64
+import hashlib
+import hmac
 import json
 import threading
 from collections import Counter
@@ -22,6 +25,12 @@ class Received:
     @property
     def id(self) -> str:
         return self.headers["idempotency-key"]
+
+    def signature(self, key: str) -> str:
+        """What the standard says that the header must have."""
+        signed = f"{self.headers['webhook-id']}.{self.headers['webhook-timestamp']}.".encode() + self.body
+        digest = hmac.new(base64.b64decode(key.removeprefix("whsec_")), signed, hashlib.sha256).digest()
+        return "v1," + base64.b64encode(digest).decode()
 
 
 class Receiver:

@@ -1,20 +1,14 @@
 """The process of alerts on a real broker, with a real receiver: each message once, whatever dies in between."""
 
 import json
-import os
-import time
 
 import pytest
-from confluent_kafka import Producer
 
-from contracts.alerts import ALERTS, ASKED, DEAD
+from contracts.alerts import ALERTS, DEAD
 from tests.serving import derived, world
 from tests.serving.alerts.conftest import WEBHOOK
-from tests.support.seed import chance
 from tests.support.topics import consume
 from tests.support.waiting import until
-
-KILLS = int(os.environ.get("SUNDIAL_TEST_KILLS", "10"))
 
 
 def rows(broker, topic: str) -> dict[str, dict]:
@@ -63,7 +57,7 @@ def test_what_is_open_at_the_first_start_is_told_and_each_event_from_then_on_onc
     assert (letter["severity"], letter["route"], letter["feed"]) == ("critical", "on-call", feed.name)
 
 
-def test_what_is_refused_becomes_a_dead_letter_and_can_be_tried_again(broker, topics, at, receiver, declare_route, start):
+def test_what_is_refused_becomes_a_dead_letter_and_can_be_tried_again(broker, topics, at, receiver, declare_route, start, alerts):
     path = receiver.url.partition("127.0.0.1:")[2].partition("/")[2]
     receiver.answers = [(503, {}, b"busy"), (404, {}, f"Cannot POST /{path}".encode())]
     member = start(declare_route())
@@ -74,22 +68,18 @@ def test_what_is_refused_becomes_a_dead_letter_and_can_be_tried_again(broker, to
     assert dict(letter.headers()) == {"reason": "HTTP 404 Cannot POST …".encode()}
     assert json.loads(letter.value())["attempts"] == 1
     assert (receiver.came, waiting(broker)) == ([], [])
-    asked_again(broker, letter)
+    id_ = letter.key().decode()
+    assert f"given up: {id_} opened a@" in alerts("list")
+    assert "no such message was given up: msg_0 " in alerts("retry", id_, "msg_0", code=1)
+    assert waiting(broker) == [], "none is tried if one is not known"
+    assert alerts("retry", id_) == "1 messages wait again."
     until("it is reported", lambda: receiver.notified() == [("a", "opened")], detail=lambda: member.log.read_text())
     until("it waits no more", lambda: not waiting(broker))
+    assert receiver.came[0].id == id_
+    assert (rows(broker, DEAD.name), alerts("retry")) == ({}, "No message was given up.")
 
 
-def asked_again(broker, *letters) -> None:
-    """As `sundial alerts retry` does."""
-    producer = Producer({"bootstrap.servers": broker.kafka})
-    for letter in letters:
-        again = json.loads(letter.value()) | {"attempts": 0, "first": None, "due": 0, "reason": ""}
-        row = f"message/{letter.key().decode()}".encode()
-        producer.produce(ALERTS.name, json.dumps(again).encode(), row, headers=[(ASKED, b"")])
-    producer.flush(20)
-
-
-def test_an_opening_that_is_tried_again_opens_nothing_that_is_over(broker, topics, at, receiver, declare_route, start):
+def test_an_opening_that_is_tried_again_opens_nothing_that_is_over(broker, topics, at, receiver, declare_route, start, alerts):
     receiver.answers = [(404, {}, b"wrong key")] * 3
     member = start(declare_route())
     until("it has begun", lambda: caught_up(broker))
@@ -99,8 +89,7 @@ def test_an_opening_that_is_tried_again_opens_nothing_that_is_over(broker, topic
     until("the closing of b is given up", lambda: len(rows(broker, DEAD.name)) == 3, detail=lambda: member.log.read_text())
     topics.send("incident", [derived.incident("a", at(0), "closed")])
     until("the closing of a is taken", lambda: receiver.notified() == [("a", "closed")], detail=lambda: member.log.read_text())
-    letters = consume(broker.kafka, DEAD.name, committed=True)
-    asked_again(broker, *sorted(letters, key=lambda each: json.loads(each.value())["message"]["event"] != "closed"))
+    assert alerts("retry") == "3 messages wait again."
     until("nothing waits", lambda: ("b", "closed") in receiver.notified() and not waiting(broker))
     assert receiver.notified() == [("a", "closed"), ("b", "opened"), ("b", "closed")]
     assert "of serving" in member.log.read_text().partition("not sent: the incident is over")[0].rpartition("opened a@")[2]
@@ -127,37 +116,3 @@ def test_a_second_process_fences_the_first(broker, topics, at, receiver, declare
     until("the first has ended", first.ended)
     assert "another process of alerts has taken over" in first.log.read_text()
     until("it is reported", lambda: receiver.notified() == [("a", "opened")])
-
-
-@pytest.mark.kill
-@pytest.mark.full
-def test_each_message_comes_once_to_a_receiver_that_knows_ids_wherever_the_process_dies(
-    broker, topics, at, receiver, declare_route, start
-):
-    random, routes, expected = chance("alerts"), declare_route(), []
-    member = start(routes)
-    until("it has begun", lambda: caught_up(broker), detail=lambda: member.log.read_text())
-    for number in range(KILLS):
-        names = [f"s{number}-{each}" for each in range(20)]
-        receiver.answers += [(503, {}, b"busy")] * random.randint(0, 10)
-        topics.send("incident", [derived.incident(name, at(number)) for name in names])
-        topics.send("incident", [derived.incident(name, at(number), "closed") for name in names[:10]])
-        expected += [(name, "opened") for name in names] + [(name, "closed") for name in names[:10]]
-        # At a moment of its start, or while messages are on their way.
-        wanted, deadline = random.randint(0, 30), time.monotonic() + random.uniform(0.5, 6)
-        before = len(receiver.came)
-        while len(receiver.came) < before + wanted and time.monotonic() < deadline:
-            time.sleep(0.01)
-        member.kill()
-        member = start(routes)
-    until(
-        "all is reported",
-        lambda: len(receiver.notified()) == len(expected),
-        detail=lambda: f"{len(receiver.notified())} {member.log.read_text()[-3000:]}",
-    )
-    until("nothing waits", lambda: not waiting(broker))
-    assert sorted(receiver.notified()) == sorted(expected)
-    for name, event in expected:
-        if event == "closed":
-            assert receiver.notified().index((name, "opened")) < receiver.notified().index((name, "closed"))
-    print(f"{KILLS} kills, {len(expected)} messages, {receiver.repeats()} came twice with the same id")

@@ -3,29 +3,11 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from contracts.alerts import ALERTS
-from stack.commands.cli import app
 from tests.serving import derived
 from tests.serving.alerts.test_process import caught_up, rows
 from tests.support.waiting import until
-
-
-@pytest.fixture
-def alerts(broker, tmp_path, monkeypatch):
-    """alerts(*arguments): what the command prints."""
-    monkeypatch.setenv("SUNDIAL_KAFKA", broker.kafka)
-    monkeypatch.setenv("SUNDIAL_REGISTRY", broker.registry)
-    monkeypatch.setenv("SUNDIAL_HOME", str(tmp_path / "none"))
-    monkeypatch.setenv("SUNDIAL_AUDIT_LOG", str(tmp_path / "audit.jsonl"))
-
-    def run(*arguments: str, code: int = 0) -> str:
-        done = CliRunner().invoke(app, ["alerts", *arguments])
-        assert done.exit_code == code, done.output
-        return " ".join(done.output.split())
-
-    return run
 
 
 def test_a_silence_holds_at_once_and_until_it_is_ended(broker, topics, at, receiver, declare_route, start, alerts, tmp_path):

@@ -7,8 +7,9 @@ from urllib.parse import parse_qs
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.serving.conftest import CHROMIUM
+from tests.serving.conftest import CHROMIUM, ON_A_PHONE_TOO, PHONE
 from tests.serving.static.conftest import HOUR, MINUTE, NOON, drawn, place
+from tests.serving.static.fingers import touch
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
@@ -85,32 +86,26 @@ def test_wheel_pointer_and_keys_move_and_zoom_down_to_ten_seconds(page, past):
     assert page.evaluate("sundial.chart.view") is None, "the wheel alone is the page's"
 
 
-def test_a_finger_moves_and_two_zoom(browser, past):
-    context = browser.new_context(viewport={"width": 360, "height": 800}, has_touch=True, is_mobile=True)
-    page = context.new_page()
+@pytest.mark.parametrize("screen", [PHONE])
+def test_a_finger_moves_and_two_zoom_down_to_ten_seconds(page, past):
     page.goto(f"{past.url}&service=a&{HOUR}")
     drawn(page)
     still(page)
     page.locator("#chart").scroll_into_view_if_needed()
-    devtools = context.new_cdp_session(page)
-
-    def touch(*fingers: tuple[float, float]) -> None:
-        """Fingers that move sideways over the plot, from and to so many pixels of it."""
-        box = page.locator("#chart .u-over").bounding_box()
-        assert box is not None
-        for step in range(6):
-            at = [{"x": box["x"] + a + (b - a) * step / 5, "y": box["y"] + 60, "id": i} for i, (a, b) in enumerate(fingers)]
-            devtools.send("Input.dispatchTouchEvent", {"type": "touchMove" if step else "touchStart", "touchPoints": at})
-        devtools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-
     wide = plot(page)
-    assert moves(page, "a finger", lambda: touch((200, 100))) == (pytest.approx(6000 / wide, abs=0.2), pytest.approx(60))
-    start, length = moves(page, "two fingers", lambda: touch((110, 90), (150, 170)))
+    assert moves(page, "a finger", lambda: touch(page, (200, 100))) == (pytest.approx(6000 / wide, abs=0.2), pytest.approx(60))
+    start, length = moves(page, "two fingers", lambda: touch(page, (110, 90), (150, 170)))
     assert length == pytest.approx(30, abs=0.3)
     assert start + length * 130 / wide == pytest.approx((6000 + 60 * 130) / wide, abs=0.4), "what is between them stays there"
-    context.close()
+    for _ in range(3):
+        between, before = start + length * 130 / plot(page), length
+        start, length = moves(page, "two fingers", lambda: touch(page, (120, 50), (140, 210)))
+        # The numbers beside the plot may take more or less of its width, whatever the fingers do.
+        assert start + length * 130 / plot(page) == pytest.approx(between, abs=before / 20)
+    assert length == pytest.approx(10 / 60)
 
 
+@ON_A_PHONE_TOO
 def test_dates_are_chosen_by_the_clock_of_the_feed(page, past):
     page.goto(f"{past.url}&service=a&minutes=60&{HOUR}")
     drawn(page)

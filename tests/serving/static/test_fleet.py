@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from serving.kept_events import INCIDENT, SCORED, Event
 from serving.memory import Reading
 from serving.state import State
-from tests.serving.conftest import CHROMIUM, NASTY, served
+from tests.serving.conftest import CHROMIUM, NASTY, ON_A_PHONE_TOO, served
 from tests.serving.test_incidents import of
 from tests.support import hostile
 from tests.support.waiting import until
@@ -24,6 +24,8 @@ INK = """([row, less, more]) => {
   for (let i = 0; i < data.length; i += 4) pixels += data[i + 3] > 200 && data[i + more] > 150 && data[i + less] < 120;
   return pixels;
 }"""
+CUT_OFF = """(all) => all.filter((each) => each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight)
+  .map((each) => each.textContent)"""
 RED, BLUE = [2, 0], [0, 2]  # the channel with little, the channel with much
 
 
@@ -71,6 +73,7 @@ def names(page: Page) -> list[str]:
     return page.locator("#services li .who > :first-child").all_inner_texts()
 
 
+@ON_A_PHONE_TOO
 def test_the_one_of_fifty_that_fails_is_the_first_and_says_since_when(page, fleet, feed):
     url, state = fleet
     read(state, feed.name, [f"service-{number:02}" for number in range(50)])
@@ -85,6 +88,8 @@ def test_the_one_of_fifty_that_fails_is_the_first_and_says_since_when(page, flee
     expect(first.locator(".pill")).to_have_text("Incident")
     expect(first.locator(".how")).to_have_text("Too high, for 3 min: 300 at its peak, 100 expected")
     local = dt.datetime.fromtimestamp(since / 1000, feed.zone)
+    assert first.locator(".how, time").evaluate_all(CUT_OFF) == [], "all of it can be read"
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") == 0
     expect(first.locator("time")).to_have_text(f"since {local:%a %d %b, %H:%M:%S} America/New_York")
     assert first.locator(".value, .expected, .off").all_inner_texts() == ["300", "100", "+200 %"]
     assert page.evaluate(INK, [0, *RED]) > 20, "its anomalies are painted in their colour"

@@ -8,8 +8,9 @@ from playwright.sync_api import Page, expect
 
 from contracts.feeds import Feed
 from tests.serving import world
-from tests.serving.conftest import CHROMIUM, declare, served
+from tests.serving.conftest import CHROMIUM, ON_A_PHONE_TOO, declare, served
 from tests.serving.static.conftest import drawn
+from tests.serving.static.fingers import tap_twice, zoom_in
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
@@ -45,7 +46,8 @@ def length(page: Page) -> float:
     return (dt.datetime.fromisoformat(span["to"]) - dt.datetime.fromisoformat(span["from"])) / HOUR
 
 
-def test_five_weeks_show_every_spike_before_there_is_a_baseline_and_dragging_zooms_in(page, archived, last):
+@ON_A_PHONE_TOO
+def test_five_weeks_show_every_spike_before_there_is_a_baseline_and_a_hand_zooms_in(page, archived, last):
     page.goto(f"{archived}&minutes=60")
     expect(page.locator("#figures")).to_contain_text("100")  # the newest hour of a feed that has no stream
     page.locator("#window").select_option("50400")
@@ -55,15 +57,9 @@ def test_five_weeks_show_every_spike_before_there_is_a_baseline_and_dragging_zoo
     expect(page.locator("#key-range")).to_be_visible()
     expect(page.locator("#loading")).to_be_visible()
     assert asked(page)["minutes"] == "50400"
-    box = page.locator("#chart .u-over").bounding_box()
-    assert box is not None
     seconds = drawn(page)[0]
     spike = (last - 400 * HOUR).timestamp()
-    x = box["x"] + page.evaluate("(at) => sundial.chart.plot.valToPos(at, 'x')", spike)
-    page.mouse.move(x - 20, box["y"] + 50)
-    page.mouse.down()
-    page.mouse.move(x + 20, box["y"] + 60, steps=4)
-    page.mouse.up()
+    zoom_in(page, page.evaluate("(at) => sundial.chart.plot.valToPos(at, 'x')", spike))
     until("the span is drawn", lambda: 0 < drawn(page)[0][-1] - drawn(page)[0][0] < 4 * 86_400)
     assert drawn(page)[0][0] < spike < drawn(page)[0][-1]
     assert page.evaluate("Math.max(...sundial.chart.data[7])") == 9000
@@ -71,7 +67,7 @@ def test_five_weeks_show_every_spike_before_there_is_a_baseline_and_dragging_zoo
     assert 24 < zoomed < 96
     page.reload()
     until("the same span is drawn", lambda: length(page) == zoomed and 0 < drawn(page)[0][-1] - drawn(page)[0][0] < 4 * 86_400)
-    page.locator("#chart .u-over").dblclick()
+    tap_twice(page)
     until("the range is drawn", lambda: drawn(page)[0][-1] - drawn(page)[0][0] > 34 * 86_400)
     assert (length(page), asked(page)["minutes"], drawn(page)[0][1] - drawn(page)[0][0]) == (0, "50400", seconds[1] - seconds[0])
 

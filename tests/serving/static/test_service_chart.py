@@ -9,8 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.serving import world
-from tests.serving.conftest import CHROMIUM
+from tests.serving.conftest import CHROMIUM, ON_A_PHONE_TOO
 from tests.serving.static.conftest import HOUR, MINUTE, NOON, drawn, ms, place, readings_come
+from tests.serving.static.fingers import point
 from tests.serving.test_incidents import of
 from tests.serving.test_past_incidents import night
 from tests.support.waiting import until
@@ -102,6 +103,7 @@ def earlier(page: Page) -> dict[str, float]:
     return {f"{dt.datetime.fromtimestamp(at, zone):%H:%M:%S}": value for at, value in both if value is not None}
 
 
+@ON_A_PHONE_TOO
 def test_a_range_is_compared_with_the_day_and_the_week_before_and_with_a_date(page, past, feed, lake):
     before = {1: 111, 7: 777, 30: 333}
     world.archive(lake, feed, {("a", NOON - dt.timedelta(days=days)): value for days, value in before.items()})
@@ -110,7 +112,8 @@ def test_a_range_is_compared_with_the_day_and_the_week_before_and_with_a_date(pa
     expect(page.locator("#key-earlier")).to_be_hidden()
     page.locator("#comparison").select_option("the day before")
     assert earlier(page) == {"12:00:00": 111}
-    page.mouse.move(*place(page, NOON))
+    page.locator("#chart").scroll_into_view_if_needed()
+    point(page, *place(page, NOON))
     expect(page.locator("#key-earlier")).to_have_text("Tue 30 Jun 111")
     page.locator("#comparison").select_option("the week before")
     until("the week before is drawn", lambda: earlier(page) == {"12:00:00": 777})
