@@ -33,7 +33,7 @@ from serving.settings import Settings
 from serving.state import State
 from supervision.files import StreamFolder, locked
 from tests.serving import world
-from tests.serving.acts.conftest import RUN, answering
+from tests.serving.acts.conftest import ASKED_AT, RUN, answering
 from tests.serving.conftest import declare
 from tests.serving.test_incidents import of
 from tests.support import hostile
@@ -177,7 +177,7 @@ def something(folder: Path) -> Iterator[Described]:
     _lake(folder / "lake")
     asks = {"dag_id": f"nightly_baseline.{FEED.name}", "task_id": "approve", "map_index": -1}
     with contextlib.ExitStack() as ends:
-        ends.enter_context(answering()).questions = [{"task_instance": asks}]
+        ends.enter_context(answering()).questions = [{"task_instance": asks, "created_at": ASKED_AT}]
         ends.enter_context(pytest.MonkeyPatch.context()).setattr(state_module, "ACTS", (10**6, 60.0))
         made = _described(_settings(folder), folder)
         _run(StreamFolder.of(folder / "streams", FEED.name, "score"), ends)

@@ -15,6 +15,7 @@ from serving.app import create_app
 from tests.support.dag_params import mistakes
 
 RUN = "manual__2026-11-25T12:00:00+00:00"
+ASKED_AT = "2026-11-25T12:00:00Z"  # of a question that is old enough to be answered
 
 
 class Airflow:

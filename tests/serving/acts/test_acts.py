@@ -9,11 +9,10 @@ from fastapi.testclient import TestClient
 
 from serving.access.authentication import operator as who_asks
 from serving.access.provider_login import ProviderUser
-from tests.serving.acts.conftest import RUN
+from tests.serving.acts.conftest import ASKED_AT, RUN
 from tests.serving.conftest import problem
 
 APPROVAL = {"task_id": "approve", "map_index": -1}
-ASKED_AT = "2026-11-25T12:00:00Z"
 FALSE = {"verdict": "false", "incident": "a@2026-11-25T10:00:00Z", "reason": "load test"}
 
 
