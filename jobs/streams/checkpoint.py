@@ -69,6 +69,22 @@ class Checkpoint:
                 shutil.rmtree(self.folder / kind, ignore_errors=True)
         shutil.rmtree(self._deleted, ignore_errors=True)
 
+    def plan_without_records(self, at: int) -> None:
+        """Plan a batch without records, unless a batch is planned and not committed. at: epoch milliseconds, as the batch's time.
+        The query must not run.
+
+        Spark itself plans such a batch, in which timers end, only after another batch of the same run. So a query that starts
+        while no record comes would end no timer before the next record.
+        """
+        done = max(self._batches("commits"), default=None)
+        if done is None or max(self._batches("offsets")) > done:
+            return
+        of_last, commit = self.folder / "offsets" / str(done), self.folder / "commits" / str(done)
+        version, head, *offsets = of_last.read_text(errors="replace").split("\n")
+        watermark = self._parsed(commit, commit.read_text(errors="replace").partition("\n")[2])["nextBatchWatermarkMs"]
+        head = json.dumps(self._parsed(of_last, head) | {"batchWatermarkMs": watermark, "batchTimestampMs": at})
+        _write(self.folder / "offsets" / str(done + 1), [version, head, *offsets])
+
     def delete(self) -> None:
         """Have the query begin as one that never ran. It must not run. The checkpoint is gone at once, so that a kill leaves no
         part of it."""
@@ -180,16 +196,12 @@ class Checkpoint:
                 self._rewrite(begin, HEAD_OF_SOURCE, changed)
 
     def _rewrite(self, file: Path, head: int, changed: Callable[[Offsets], Offsets]) -> None:
-        """The file with other offsets of its sources, all or none of them. Hadoop's checksum beside it goes, as it is of the
-        content before."""
+        """The file with other offsets of its sources."""
         lines = file.read_text().split("\n")
         for number in range(head, len(lines)):
             if lines[number] != NOTHING:
                 lines[number] = json.dumps(changed(self._parsed(file, lines[number])), separators=(",", ":"))
-        unfinished = file.with_name(f".{file.name}.new")
-        unfinished.write_text("\n".join(lines))
-        _delete_checksum(file)
-        unfinished.replace(file)
+        _write(file, lines)
 
     def _offsets(self, file: Path, head: int) -> list[Offsets]:
         """Of each source that has any, from a file with so many lines before them."""
@@ -207,6 +219,14 @@ class Checkpoint:
             f"{file} is damaged: bring it back from a copy, or delete the checkpoint {self.folder}; then the query begins like"
             " one that never ran"
         )
+
+
+def _write(file: Path, lines: list[str]) -> None:
+    """All of them or none. Hadoop's checksum beside the file goes, as it is of the content before."""
+    unfinished = file.with_name(f".{file.name}.new")
+    unfinished.write_text("\n".join(lines))
+    _delete_checksum(file)
+    unfinished.replace(file)
 
 
 def _delete(file: Path) -> None:

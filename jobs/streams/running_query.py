@@ -64,6 +64,8 @@ class RunningQuery:
         self._started_at, self._seen, self._starts = now(), -1, self._starts + 1
         print(f"query {self.name} started at {self._started_at}", flush=True)
         self._checkpoint.clear_unplanned()
+        if self._declared.transform and not any(each.lateness for each in self._declared.inputs.values()):
+            self._checkpoint.plan_without_records(round(time.time() * 1000))  # it may have timers of the machine's clock
         self._query = (
             self._written(self._records().writeStream)
             .queryName(self.name)

@@ -1,5 +1,7 @@
 """What the files of a checkpoint say, laid out as Spark lays them out."""
 
+import json
+
 import pytest
 from pyspark.errors import StreamingQueryException
 
@@ -89,6 +91,26 @@ def test_topics_come_and_go_before_anything_is_committed(tmp_path):
     checkpoint = Checkpoint(tmp_path)
     assert checkpoint.read_topics({"new": {0: 4}}, {"gone"}) is None
     assert checkpoint.reached() == {"stays": {0: 7}, "new": {0: 4}}
+
+
+def test_a_batch_without_records_is_planned_unless_one_is_planned_or_none_was_ever(tmp_path):
+    checkpoint = Checkpoint(tmp_path)
+    checkpoint.plan_without_records(7)
+    assert not checkpoint.has_batches
+    for name in ("offsets", "commits"):
+        (tmp_path / name).mkdir()
+    offsets = ['{"t":{"0":10}}', "-"]
+    head = {"batchWatermarkMs": 3, "batchTimestampMs": 5, "conf": {"a": "b"}}
+    (tmp_path / "offsets" / "9").write_text("\n".join(["v1", json.dumps(head), *offsets]))
+    checkpoint.plan_without_records(7)
+    assert not (tmp_path / "offsets" / "10").exists(), "the first batch is not committed"
+    (tmp_path / "commits" / "9").write_text('v1\n{"nextBatchWatermarkMs":4}')
+    for at in (7, 8):
+        checkpoint.plan_without_records(at)
+    assert sorted(each.name for each in (tmp_path / "offsets").iterdir()) == ["10", "9"]
+    version, planned, *ends = (tmp_path / "offsets" / "10").read_text().splitlines()
+    assert (version, ends) == ("v1", offsets)
+    assert json.loads(planned) == head | {"batchWatermarkMs": 4, "batchTimestampMs": 7}
 
 
 def test_a_query_that_has_committed_nothing_begins_at_other_offsets(tmp_path):
