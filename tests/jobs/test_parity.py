@@ -1,7 +1,7 @@
 """Parity: the night, the stream and both backtests give each reading the same score, and find the same incidents.
 
-The night takes the local clock from the column Slot, the stream from `wall_clock`, a backtest from the cells of a file or from the
-history. They could differ where the clocks change and on a public holiday, so the rows have both.
+The night takes the local clock from the column Slot, the stream from `wall_clock`, a backtest of a file from its cells. These
+could differ where the clocks change and on a public holiday, so the rows have both.
 """
 
 import csv
@@ -148,7 +148,7 @@ def backtest(output: Path, *options: str) -> tuple[Scores, list[dict]]:
 
 
 def capture(case: Case, path: Path) -> list[str]:
-    """Writes the rows as a file, one service's times by the local clock and the other's with their offset; returns the options."""
+    """Writes the rows, one service's times by the local clock and the other's with an offset; returns the command's options."""
     with path.open("w") as file:
         print("at,calls,service", file=file)
         for service, at, value in case.rows:

@@ -68,9 +68,9 @@ class Stream:
         self._keep(self.tester.testInPandas("calls", came(list(rows), self._offset, taken)))
         self._offset += len(rows)
 
-    def clock(self, number: int) -> None:
-        """The machine's clock goes on to the begin of that half hour."""
-        self._keep(self.tester.setProcessingTime(MONDAY + number * HALF_HOUR))
+    def clock(self, number: int, milliseconds: int = 0) -> None:
+        """The machine's clock goes on to the begin of that half hour, and so many milliseconds more."""
+        self._keep(self.tester.setProcessingTime(MONDAY + number * HALF_HOUR + milliseconds))
 
     def _keep(self, rows: pd.DataFrame | list) -> None:
         if len(rows):  # without any, the tester gives a list

@@ -101,15 +101,19 @@ def test_of_two_readings_of_one_time_the_later_record_counts():
 
 
 def test_a_feed_that_falls_silent_is_noticed_by_the_clock_and_emitted_once():
-    stream = Stream()
+    """The query gets the newest reading at its end, so the feed's clock is an interval behind that of the machine."""
+    stream, clear = Stream(), 20 + SILENCE
     stream.clock(20)
     stream.batch(*[("a", number, 10.0) for number in range(20)])
-    stream.clock(20 + SILENCE - 1)
+    stream.clock(clear + 1, milliseconds=-1)
     assert stream.events == []
-    for number in (20 + SILENCE, 21 + SILENCE, 40):
-        stream.clock(number)
+    stream.clock(clear + 1)
     [event] = stream.events
     assert (event["Kind"], event["State"], event["ServiceName"]) == ("silence", "opened", "a")
+    assert event["At"] == MONDAY + clear * HALF_HOUR
+    for number in (clear + 2, clear + 3, 40):
+        stream.clock(number)
+    assert stream.events == [event]
     assert event["Id"] == "a@2025-06-02T10:00:00Z"
     assert event["Start"] == MONDAY + 20 * HALF_HOUR
     assert event["Cause"] == "no reading since 2025-06-02T09:30:00Z, whose value was 10"
