@@ -51,8 +51,10 @@ def test_what_came_while_the_page_loaded_is_loaded_when_its_stream_of_events_is_
     live.state.memory.put_anomaly(live.feed, Anomaly("c", ago(3), 333, 100.0, 2.0, 333.0, 1))
     come(live, 777)
     until("the page opens its stream of events", lambda: page.wait_for_timeout(100) or held)
+    page.unroute(EVENTS)  # the page opens it again if this request fails, e.g. on a connection that serving has just closed
     for route in held:
         route.continue_()
+    until("the stream of events is open", lambda: page.evaluate("sundial.stream.opened"))
     expect(page.locator("#incidents li")).to_have_count(1)
     expect(page.locator("#anomalies tr")).to_contain_text("333")
     drawn(page, 777)
