@@ -32,12 +32,6 @@ def capture(folder: Path) -> Path:
     return file
 
 
-def timed(logs: Path, command: list[str], environment: dict[str, str], text: str) -> float:
-    done = run(logs / "backtest.log", command, environment, text)
-    say(f"{done.seconds:.1f} s, {done.peak_mb:,.0f} MB: {Path(command[0]).name} {command[1]}")
-    return done.seconds
-
-
 def measure(folder: Path, fleet: Fleet, results: dict[tuple[str, str], list[float]]) -> None:
     """One repeat of every figure."""
     instance, file = fleet.instance, capture(folder)
@@ -51,7 +45,9 @@ def measure(folder: Path, fleet: Fleet, results: dict[tuple[str, str], list[floa
         ("floor", "history_s"): (floor, COPY.format(source=f"'{source}'", order="Timestamp, ServiceName", target=target)),
     }
     for name, (command, text) in commands.items():
-        results.setdefault(name, []).append(timed(instance.logs, command, environment, text))
+        done = run(instance.logs / "backtest.log", command, environment, text)
+        say(f"{done.seconds:.1f} s, {done.peak_mb:,.0f} MB: {', '.join(name)}")
+        results.setdefault(name, []).append(done.seconds)
 
 
 def parse() -> argparse.Namespace:

@@ -4,6 +4,7 @@ python docs/pictures.py [FOLDER]     (default: docs/)
 """
 
 import datetime as dt
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ def make(folder: Path) -> None:
     command = [ROOT / ".venv/bin/sundial", *BACKTEST.split(), "--output", "/dev/null", "--report", folder / REPORT]
     subprocess.run(command, cwd=ROOT, check=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1100, "height": 800}, color_scheme="light")
         for name, (first, last) in PICTURES.items():
             page.goto(f"{(folder / REPORT).resolve().as_uri()}#chart=0&from={_seconds(first)}&to={_seconds(last)}")

@@ -141,7 +141,7 @@ def _described(settings: Settings, folder: Path) -> Described:
 
 
 def _settings(folder: Path, **more: Any) -> Settings:
-    """With a feed and a query. At its broker and its registry nobody answers."""
+    """With a feed and a query. Neither its broker nor its registry answers."""
     feeds = declare(folder / "feeds", FEED)
     outputs = [
         {"topic": PLAIN, "record": "check_in", "key": "User", "encoding": "json"},

@@ -102,8 +102,8 @@ def test_one_message_that_is_not_taken_is_enough_to_end_with_1(tried, receiver):
 def test_a_receiver_that_is_not_there_is_named_by_its_target(tried):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        nobody = f"http://127.0.0.1:{free.getsockname()[1]}/hook/s3cret-token"
-    code, lines, _ = tried(env={URL: nobody})
+        unanswered = f"http://127.0.0.1:{free.getsockname()[1]}/hook/s3cret-token"
+    code, lines, _ = tried(env={URL: unanswered})
     assert (code, lines[0]) == (1, "target (webhook), opened: not taken, worth another try: not sent: ConnectError")
 
 

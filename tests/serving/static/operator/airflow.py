@@ -16,8 +16,8 @@ AT = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
 
 
 class Airflow:
-    """A run is queued, then running, then what `ends` is; a statement that succeeds is in the table. A run of a DAG that nobody
-    has unpaused is refused: it would wait for ever."""
+    """A run is queued, then running, then what `ends` is; a statement that succeeds is in the table. A run of a paused DAG
+    is refused, because it would stay in the queue."""
 
     def __init__(self, lake, feed):
         self.app, self.came, self.looks, self.ends, self._lake, self._feed = FastAPI(), [], 0, "success", lake, feed
