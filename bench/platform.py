@@ -91,9 +91,9 @@ def promote_again(instance: Instance, feed: Feed) -> None:
 
 
 @contextlib.contextmanager
-def driver(instance: Instance, script: Path, *arguments: str) -> Iterator[psutil.Process]:
-    """A Spark driver with the settings that the platform gives its streams, stopped at the end."""
-    environment = instance.process_environment() | {"PYTHONPATH": str(REPO)}
+def driver(instance: Instance, script: Path, *arguments: str, repo: Path = REPO) -> Iterator[psutil.Process]:
+    """A Spark driver with the settings that the platform gives its streams, stopped at the end. repo: the checkout it runs in."""
+    environment = instance.process_environment() | {"PYTHONPATH": str(repo)}
     conf = {
         "spark.ui.enabled": "false",
         "spark.driver.memory": DRIVER_MEMORY,
