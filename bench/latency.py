@@ -39,6 +39,14 @@ from stack.instance import Instance
 PARTS = ("latency", "drain")
 
 
+def started_and_changed(instance: Instance, system: str) -> list[str]:
+    """What the driver's log says of its queries; empty for a system without a driver."""
+    if system == "floor":
+        return []
+    lines = (instance.logs / f"{PROGRAMS[system].stem}.log").read_text().splitlines()
+    return [line for line in lines if line.startswith("query ")]
+
+
 def register(instance: Instance, feed: Feed) -> None:
     """A schema with one field more, which its readers do not need."""
     schema = avro.latest(feed.record)
@@ -60,6 +68,8 @@ def run_latency(system: str, seconds: float, long: float, results: dict) -> None
             acts = [] if system == "floor" else [lambda _: promote_again(instance, feed), lambda _: register(instance, feed)]
             high = measure(instance, feed, topic, 1000, long, *acts, *([Stopwatch.write_by_the_newest_schema] if acts else []))
             warm = measure(instance, feed, topic, 20, seconds)
+        for line in started_and_changed(instance, system):
+            say(line)
     for part, latencies in (("20", low), ("1000", high), ("20_warm", warm)):
         for name, quantile in (("p50", 50), ("p95", 95), ("p99", 99), ("p999", 99.9), ("worst", 100)):
             results.setdefault((system, f"{name}_ms_{part}", "ms"), []).append(float(np.percentile(latencies, quantile)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bench.platform import SERVICES, wait_for
+from bench.platform import SERVICES, say, wait_for
 from contracts.feeds import Feed
 from sources.producer import encoder
 from stack.instance import Instance
@@ -86,4 +86,17 @@ def measure(
         for act in acts[number : number + 1]:
             act(watch)
     samples = np.array(watch.finish())
-    return samples[samples[:, 0] >= begin, 1] * 1000
+    measured = samples[samples[:, 0] >= begin]
+    say(f"{per_second:g}/s, the slowest seconds: {_slowest(measured)}")
+    return measured[:, 1] * 1000
+
+
+def _slowest(samples: np.ndarray) -> str:
+    """The five seconds with the slowest readings, in UTC, to be found again in a driver's log."""
+    by_second: dict[int, float] = {}
+    epoch = time.time() - time.perf_counter()
+    for sent, latency in samples.tolist():
+        second = int(sent + epoch)
+        by_second[second] = max(latency, by_second.get(second, 0.0))
+    worst = sorted(by_second.items(), key=lambda each: -each[1])[:5]
+    return ", ".join(f"{latency * 1000:.0f} ms at {time.strftime('%H:%M:%S', time.gmtime(at))}" for at, latency in worst)
