@@ -24,6 +24,7 @@ from airflow.sdk import Param
 
 from contracts.captures import SEPARATORS, UNITS
 from contracts.feeds import load_feeds
+from contracts.time_formats import EXAMPLE
 from dags.feed_dags import MINUTE, RUN_ID, asset, build_check_promote, feed_dag
 from dags.spark_job import spark_job
 
@@ -46,6 +47,7 @@ PARAMS = {
         title="Time unit",
         description="Unit of times that are numbers since 1970-01-01 UTC.",
     ),
+    "time_format": optional("Time format", f"How times are written that are not ISO 8601: {EXAMPLE}"),
     "separator": Param(
         None,
         type=["string", "null"],

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from contracts import placed_by
 from contracts.captures import SEPARATORS, UNITS
+from contracts.time_formats import EXAMPLE, TimeFormat, TimeFormatError
 from jobs.backends import history_table, settings, spark
 from jobs.backends.settings import Platform
 from jobs.errors import JobError
@@ -32,7 +33,11 @@ def main(platform: Platform) -> None:
             print(f"reading {path}: {len(found.files):,} file(s), {found.format}", flush=True)
             columns, wrong = capture_mistakes.columns(found, capture_options)
             marked = capture_cells.readings(
-                found.cells(**columns), capture_options.clock, capture_options.time_unit, feed.timezone
+                found.cells(**columns),
+                capture_options.clock,
+                capture_options.time_unit,
+                feed.timezone,
+                capture_options.time_format,
             )
             counts = capture_mistakes.counts(marked)
             mistakes += wrong + capture_mistakes.wrong_rows(marked, counts, columns, capture_options)
@@ -49,8 +54,10 @@ def main(platform: Platform) -> None:
         mistakes.append(str(error))
     if mistakes:
         raise JobError("\n- ".join([f"{path}: nothing was loaded into history/{feed.table}, as", *mistakes]))
-    repeats = f", {counts.rows - count:,} of them repeats" if counts.rows > count else ""
-    print(f"{counts.rows:,} rows{repeats}, of {services:,} services, dates {first} to {last}", flush=True)
+    repeats = counts.rows - counts.Gap - count
+    gaps = f", {counts.Gap:,} of them without a value" if counts.Gap else ""
+    rows = f"{counts.rows:,} rows{gaps}{f', {repeats:,} of them repeats' if repeats else ''}"
+    print(f"{rows}, of {services:,} services, dates {first} to {last}", flush=True)
     history_table.merge(session, table, arrived, {"run_id": options.run_id, "bootstrap": path} | placed_by.note_of(feed))
     readings.unpersist()
     print(f"history/{feed.table}: version {table.version()}", flush=True)
@@ -67,6 +74,7 @@ def _options() -> Namespace:
     add("--value-column", metavar="C", help="column of values (default: the feed's value)")
     add("--timezone", metavar="ZONE", help="zone whose wall clock shows times without an offset (default: the feed's)")
     add("--time-unit", choices=UNITS, help="what times count that are numbers, since 1970-01-01 UTC")
+    add("--time-format", metavar="FORMAT", help=f"how times are written that are not ISO 8601, e.g. {EXAMPLE.replace('%', '%%')}")
     add("--separator", choices=list(SEPARATORS), default="comma", help="what stands between the fields of a CSV (default: comma)")
     settings.add_run_id(arguments)
     options = arguments.parse_args()
@@ -84,6 +92,11 @@ def _wrong_options(options: Namespace) -> list[str]:
         mistakes.append("--service and --service-column exclude each other: one name for all rows, or a column of names")
     if options.service is not None and not options.service.strip():
         mistakes.append("--service is empty; give a name")
+    if options.time_format:
+        try:
+            options.capture.time_format = TimeFormat.parsed(options.time_format)
+        except TimeFormatError as error:
+            mistakes.append(f"--time-format {options.time_format}: {error}; e.g. {EXAMPLE}")
     if options.timezone and options.timezone != options.capture.clock:
         mistakes.append(f"--timezone {options.timezone}: not in the IANA database of time zones; e.g. America/Chicago or UTC")
     return mistakes

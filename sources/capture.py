@@ -16,6 +16,7 @@ import pyarrow.parquet as parquet
 
 from contracts.captures import SEPARATORS
 from contracts.feeds import Feed
+from contracts.time_formats import TimeFormat
 from sources import columns as cells
 from sources.localtime import WallClock
 from sources.readings import batch, kept, milliseconds
@@ -41,9 +42,10 @@ class BadRow:
 
 @dataclass
 class BadRows:
-    """Counts every bad row and keeps the first few."""
+    """Counts every bad row and keeps the first few. gaps: rows without a value, which are no readings, and not bad."""
 
     count: int = 0
+    gaps: int = 0
     listed: list[BadRow] = field(default_factory=list)
 
     def add(self, file: Path, line: int, reason: str) -> None:
@@ -74,6 +76,7 @@ class Capture:
     value_column: str | None = None
     timezone: str | None = None  # of times without an offset; default: the feed's
     separator: str = "comma"  # of a CSV: one of SEPARATORS
+    time_format: TimeFormat | None = None  # of times that are text and not ISO 8601
 
     def __post_init__(self):
         if self.service and self.service_column:
@@ -143,15 +146,18 @@ class Capture:
             services, unnamed = cells.names(rows["key"] if "key" in rows else pa.repeat(self.service, len(lines)))
             part = "value"
             values, valueless = cells.values(rows["value"])
+            gaps = cells.missing(rows["value"])
             part = "time"
-            times, timeless = cells.times(rows["time"], clock, services)
+            times, timeless = cells.times(rows["time"], clock, services, self.time_format)
         except TypeError as error:
             column, option = self.columns()[part]
             raise CaptureError(f"{file}: column {column!r} {error}; map another with {option}") from error
-        mistakes = valueless | timeless | unnamed
+        mistakes = {row: why for row, why in valueless.items() if not gaps[row]} | timeless | unnamed
+        gaps[list(mistakes)] = False
+        bad.gaps += int(np.count_nonzero(gaps))
         for row in sorted(mistakes):
             bad.add(file, int(lines[row]), mistakes[row])
-        good = np.ones(len(lines), bool)
+        good = ~gaps
         good[list(mistakes)] = False
         return kept(batch(services, times, values), good)
 

@@ -4,6 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from contracts.captures import MISSING
+from contracts.time_formats import FIRST_SHORT_YEAR, MONTHS, TimeFormat
 from sources.localtime import WallClock
 
 Mistakes = dict[int, str]  # row of the batch: reason
@@ -15,6 +17,7 @@ CALENDAR = (
 )
 EPOCH = r"^\s*\d{9,14}\s*$"
 FIRST_EPOCH_MS = 100_000_000_000  # below: epoch seconds (until the year 5138); from here: epoch milliseconds (since 1973)
+ISO = "ISO 8601 (1998-06-10 17:30:00, with or without offset) or an epoch number"
 COUNT = r"^\s*\+?\d{1,18}(?:\.0*)?\s*$"
 
 
@@ -62,8 +65,23 @@ def values(cells: pa.Array) -> tuple[np.ndarray, Mistakes]:
     return numbers, _reasons(~good, cells, "value {} is not a whole number of 0 or more")
 
 
-def times(cells: pa.Array, clock: WallClock, services: pa.Array) -> tuple[np.ndarray, Mistakes]:
-    """Epoch milliseconds. Times without an offset are read on the wall clock; those in the skipped hour are mistakes."""
+def missing(cells: pa.Array) -> np.ndarray:
+    """Which rows have no value: null, NaN, or a text that says so. A gap, no mistake."""
+    if _is_text(cells.type):
+        return pc.fill_null(pc.match_substring_regex(cells, MISSING), True).to_numpy(zero_copy_only=False)
+    return cells.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+
+
+def times(cells: pa.Array, clock: WallClock, services: pa.Array, form: TimeFormat | None = None) -> tuple[np.ndarray, Mistakes]:
+    """Epoch milliseconds. Times without an offset are read on the wall clock; those in the skipped hour are mistakes.
+
+    form: how text is written that is not ISO 8601.
+    """
+    readable = (
+        f"of the format {form.text}" if form else "ISO 8601 (1998-06-10 17:30:00, with or without offset) or an epoch number"
+    )
+    if form and not _is_text(cells.type):
+        raise TypeError(f"holds {cells.type}, no text, so it has no --time-format")
     if pa.types.is_timestamp(cells.type):
         good = _true(cells.is_valid())
         stamps = pc.fill_null(cells.cast(pa.timestamp("ms", tz=cells.type.tz), safe=False).cast(pa.int64()), 0).to_numpy()
@@ -72,10 +90,10 @@ def times(cells: pa.Array, clock: WallClock, services: pa.Array) -> tuple[np.nda
         good, naive = _true(pc.greater(cells, 0)), np.zeros(len(cells), bool)
         stamps = _epoch_ms(np.where(good, pc.fill_null(cells, 0).to_numpy(zero_copy_only=False), 0).astype(np.int64))
     elif _is_text(cells.type):
-        stamps, good, naive = text_times(cells)
+        stamps, good, naive = text_times(iso_text(cells, form) if form else cells)
     else:
         raise TypeError(f"holds {cells.type}, not times")
-    mistakes = _reasons(~good, cells, "time {} is not ISO 8601 (1998-06-10 17:30:00, with or without offset) or an epoch number")
+    mistakes = _reasons(~good, cells, "time {} is not " + readable.replace("{", "{{").replace("}", "}}"))
     if naive.any():
         instants, skipped = clock.instants(stamps[naive], services.filter(pa.array(naive)))
         stamps = stamps.copy()
@@ -115,6 +133,39 @@ def text_times(cells: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         digits = pc.if_else(pa.array(is_epoch), pc.utf8_trim_whitespace(cells), "0").cast(pa.int64()).to_numpy()
         stamps = np.where(is_epoch, _epoch_ms(digits), stamps)
     return stamps, is_calendar | is_epoch, naive
+
+
+def iso_text(cells: pa.Array, form: TimeFormat) -> pa.Array:
+    """Text of that format as ISO 8601; null, or no time either, where it is of another."""
+    found = pc.extract_regex(cells, form.pattern("(?P<{}>"))
+    parts = {directive: pc.struct_field(found, directive[1]) for directive in form.directives}
+
+    def number(directive: str) -> pa.Array:
+        return parts[directive].cast(pa.int32())
+
+    def padded(numbers: pa.Array) -> pa.Array:
+        return pc.utf8_lpad(numbers.cast(pa.string()), 2, "0")
+
+    if "%y" in parts:
+        short = number("%y")
+        year = pc.add(short, pc.if_else(pc.less(short, FIRST_SHORT_YEAR), 2000, 1900)).cast(pa.string())
+    else:
+        year = parts["%Y"]
+    named = "%b" in parts
+    month = pc.add(pc.index_in(pc.utf8_lower(parts["%b"]), pa.array(MONTHS)), 1) if named else number("%m")
+    text = pc.binary_join_element_wise(year, padded(month), padded(number("%d")), "-")
+    if "%M" not in parts:
+        return text
+    if "%p" in parts:
+        twelve, after_noon = number("%I"), pc.equal(pc.utf8_lower(parts["%p"]), "pm")
+        shown = pc.add(pc.if_else(pc.equal(twelve, 12), 0, twelve), pc.if_else(after_noon, 12, 0))
+        hour = pc.if_else(pc.and_(pc.greater(twelve, 0), pc.less_equal(twelve, 12)), shown, 99)
+    else:
+        hour = number("%H")
+    clock = pc.binary_join_element_wise(padded(hour), parts["%M"], parts.get("%S", "00"), ":")
+    fraction = [".", parts["%f"]] if "%f" in parts else []
+    zone = [parts["%z"]] if "%z" in parts else []
+    return pc.binary_join_element_wise(text, "T", clock, *fraction, *zone, "")
 
 
 def _offset_minutes(zone: pa.Array) -> np.ndarray:

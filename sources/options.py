@@ -5,9 +5,18 @@ from typing import Annotated
 import typer
 
 from contracts.captures import SEPARATORS
+from contracts.time_formats import EXAMPLE, TimeFormat, TimeFormatError
 from sources.producer import Acks
 
 TIMESTAMP = "now, -35d, 1998-06-10 or '1998-06-10 17:30', local time of the feed"
+
+
+def _time_format(text: str) -> TimeFormat:
+    try:
+        return TimeFormat.parsed(text)
+    except TimeFormatError as error:
+        raise typer.BadParameter(f"{text!r} is no format of times: {error}; for example {EXAMPLE}") from error
+
 
 FeedName = Annotated[str, typer.Option("--feed", "-f", metavar="FEED", help="One of the feeds declared in schemas/feeds/.")]
 Kafka = Annotated[
@@ -35,6 +44,16 @@ Values = Annotated[
 ]
 LocalZone = Annotated[
     str | None, typer.Option(metavar="ZONE", rich_help_panel=COLUMNS, help="Of times without an offset. Default: the feed's.")
+]
+TimesFormat = Annotated[
+    TimeFormat | None,
+    typer.Option(
+        "--time-format",
+        parser=_time_format,
+        metavar="FORMAT",
+        rich_help_panel=COLUMNS,
+        help=f"How times are written that are not ISO 8601: {EXAMPLE}, as for strptime.",
+    ),
 ]
 Separator = Annotated[
     str, typer.Option(metavar="|".join(SEPARATORS), rich_help_panel=COLUMNS, help="What stands between the fields of a CSV.")

@@ -22,6 +22,7 @@ from sources.options import (
     Separator,
     ServiceNames,
     Times,
+    TimesFormat,
     Values,
 )
 from sources.producer import Acks
@@ -44,6 +45,7 @@ def replay(
     time_column: Times = None,
     value_column: Values = None,
     timezone: LocalZone = None,
+    time_format: TimesFormat = None,
     separator: Separator = "comma",
     thin: Annotated[
         int | None, typer.Option(min=1, metavar="N", rich_help_panel=COLUMNS, help="Deal counts per minute out to N services.")
@@ -93,7 +95,7 @@ def replay(
     """
     with errors_reported(), stopped_by_signal() as stop:
         declared = load_feed(feed)
-        capture = Capture(path, declared, service_column, service, time_column, value_column, timezone, separator)
+        capture = Capture(path, declared, service_column, service, time_column, value_column, timezone, separator, time_format)
         thinning = Thinning(declared, thin, seed) if thin else None
         now = round(time.time() * 1000)
         window = Window(*(parse_timestamp(text, declared, now) if text else None for text in (start, until)))
@@ -138,6 +140,8 @@ def _print_plan(plan: ReplayPlan, report) -> None:
     if plan.left_out:
         no_place = "an hour that the clock skips, or the second pass of an hour that occurs only once"
         typer.echo(f"{plan.left_out:,} readings have no local time on their new date ({no_place}), and were not played", err=True)
+    if survey.bad.gaps:
+        typer.echo(f"{survey.bad.gaps:,} rows have no value")
     if survey.bad.count:
         print_bad_rows(survey.bad)
     print_report(report, feed)

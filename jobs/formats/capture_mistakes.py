@@ -4,12 +4,15 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
+from contracts.time_formats import EXAMPLE, TimeFormat
 from jobs.formats import capture_files
 from jobs.formats.capture_files import Capture
 from jobs.transforms import capture_cells as cells
 
 EXAMPLES = 3
+ISO = "ISO 8601 (2018-11-04 01:30:00, with or without offset)"
 YEARS = f"{cells.FIRST_YEAR} to {cells.LAST_YEAR}"
 # by cell: what its column must hold, and the option that maps another column to it
 MAPPED = {
@@ -21,7 +24,7 @@ MAPPED = {
 WRONG = {
     "BrokenRow": ("Broken", "more or fewer fields than the header, or no JSON object", "correct or delete those lines"),
     "NoService": ("ServiceCell", "no service name", "give each one, or all the same with --service"),
-    "NoTime": ("TimeCell", "no time that can be read as {readable}", "correct or delete them"),
+    "NoTime": ("TimeCell", "no time that can be read as {readable}", "correct or delete them{format}"),
     "NoUnit": ("TimeCell", "a number for a time", "say what it counts with --time-unit s, ms, us or ns{fitting}"),
     "Outside": ("TimeCell", f"a time outside of the years {YEARS}", "correct or delete them{better}"),
     "Skipped": (
@@ -48,6 +51,7 @@ class CaptureOptions:
     clock: str  # the zone whose wall clock shows times without an offset
     time_unit: str | None
     feed_timezone: str
+    time_format: TimeFormat | None = None  # of times that are text
 
 
 def columns(found: Capture, options: CaptureOptions) -> tuple[dict[str, Column | None], list[str]]:
@@ -64,14 +68,21 @@ def columns(found: Capture, options: CaptureOptions) -> tuple[dict[str, Column |
     if options.time_unit and isinstance(kind, cells.TIMES):
         mistakes.append(f"--time-unit: column {column!r} holds {kind.simpleString()}, no numbers; leave it out")
         options.time_unit = None
+    if options.time_format and options.time_unit:
+        mistakes.append("--time-format and --time-unit exclude each other: times are text of that format, or numbers")
+    if options.time_format and kind is not None and not isinstance(kind, T.StringType):
+        mistakes.append(f"--time-format: column {column!r} holds {kind.simpleString()}, no text; leave it out")
+        options.time_format = None
     if folders := found.undated_folders():
         mistakes.append(f"{len(folders)} folder(s) named for no date: {', '.join(folders[:EXAMPLES])}; name them Date=YYYY-MM-DD")
     return found_columns, mistakes
 
 
 def counts(marked: DataFrame) -> Row:
-    """All rows, and how many have each mistake, are Repeated, or have a time that fits each unit: one pass over the capture."""
-    tests = {name: F.col(name) for name in (*cells.MISTAKES, "Repeated")} | {unit: cells.fits(unit) for unit in cells.UNITS}
+    """All rows, and how many have each mistake, are Repeated, are a Gap, or have a time that fits each unit. One pass over the
+    capture."""
+    tests = {name: F.col(name) for name in (*cells.MISTAKES, "Repeated", "Gap")}
+    tests |= {unit: cells.fits(unit) for unit in cells.UNITS}
     return marked.agg(F.count("*").alias("rows"), *(F.count_if(test).alias(name) for name, test in tests.items())).first()
 
 
@@ -79,12 +90,18 @@ def wrong_rows(marked: DataFrame, counts: Row, columns: dict[str, Column | None]
     """A sentence for each kind of mistake that rows have, those in a cell that no column was found for apart."""
     if not counts.rows:
         return ["there is no row in it"]
+    if counts.rows == counts.Gap and columns["ValueCell"] is not None:
+        return [f"column {options.column_names['ValueCell']!r}: no row has a value; map another with --value-column"]
     unit = max(cells.UNITS, key=lambda each: counts[each])
     fitting = f"; --time-unit {unit} fits {counts[unit]:,} of them" if counts[unit] and unit != options.time_unit else ""
+    written = f"{options.time_format.text} (--time-format)" if options.time_format else ISO
     words = {
-        "readable": "a number" if options.time_unit else "ISO 8601 (2018-11-04 01:30:00, with or without offset)",
+        "readable": "a number" if options.time_unit else written,
         "fitting": fitting,
         "better": fitting if options.time_unit else "",
+        "format": ""
+        if options.time_unit or options.time_format
+        else f", or say with --time-format how they are written: {EXAMPLE}",
         "clock": options.clock,
         "timezone": options.feed_timezone,
     }

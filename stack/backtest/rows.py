@@ -9,10 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from sources.columns import text_times
+from contracts.captures import MISSING
+from contracts.time_formats import EXAMPLE, TimeFormat
+from sources.columns import iso_text, text_times
 from sources.localtime import WallClock, to_wall
 from stack.errors import StackError
-from stack.sample.cells import MISSING, NUMBER, csv_place, matching, opened, refuse, true
+from stack.sample.cells import NUMBER, csv_place, matching, opened, refuse, true
 
 EPOCH_WITH_FRACTION = r"^\s*(\d{9,14})\.\d+\s*$"
 
@@ -34,8 +36,9 @@ class Rows:
     values: np.ndarray
 
 
-def read_rows(path: Path, timestamp: str, value: str, service: str | None, zone: str) -> Rows:
+def read_rows(path: Path, timestamp: str, value: str, service: str | None, zone: str, form: TimeFormat | None = None) -> Rows:
     """The rows of a CSV file, plain or .gz, by the names of its columns. Times without an offset are local times of the zone.
+    form: of times that are neither ISO 8601 nor epoch seconds.
 
     Raises StackError if the file or a cell can't be read; it names file, line and column.
     """
@@ -46,7 +49,7 @@ def read_rows(path: Path, timestamp: str, value: str, service: str | None, zone:
     else:
         names = pa.array([path.name.split(".")[0]]).take(pa.array(np.zeros(len(stamps), np.int64)))
     coded = names.dictionary_encode()
-    instants, wall = _times(path, timestamp, stamps, names, zone)
+    instants, wall = _times(path, timestamp, stamps, names, zone, form)
     values = _values(path, value, given)
     return Rows(coded.dictionary.to_pylist(), stamps, given, coded.indices.to_numpy().astype(np.int64), instants, wall, values)
 
@@ -99,12 +102,19 @@ def _table(path: Path, wanted: list[str]) -> pa.Table:
     return table
 
 
-def _times(path: Path, column: str, cells: pa.Array, names: pa.Array, zone: str) -> tuple[np.ndarray, np.ndarray]:
+def _times(
+    path: Path, column: str, cells: pa.Array, names: pa.Array, zone: str, form: TimeFormat | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """(instants, wall). A local time counts as the clock that it was written by shows it, also in an hour that daylight saving
     skips or repeats: only the order of the repeated hour's two passes comes from the order in the file."""
-    stamps, readable, local = text_times(pc.replace_substring_regex(cells, EPOCH_WITH_FRACTION, r"\1"))
-    remedy = "write epoch seconds, ISO 8601 with an offset, or local time such as 2014-07-01 00:30:00"
-    refuse(csv_place(path), column, cells, ~readable, "is not a time", remedy)
+    iso = iso_text(cells, form) if form else pc.replace_substring_regex(cells, EPOCH_WITH_FRACTION, r"\1")
+    stamps, readable, local = text_times(iso)
+    what = f"is not a time of the format {form.text}" if form else "is not a time"
+    remedy = (
+        "write epoch seconds, ISO 8601 with an offset, or local time such as 2014-07-01 00:30:00; "
+        f"or say how the times are written: --time-format '{EXAMPLE}'"
+    )
+    refuse(csv_place(path), column, cells, ~readable, what, remedy)
     instants = stamps.copy()
     if local.any():
         instants[local], _ = WallClock(zone).instants(stamps[local], names.filter(pa.array(local)))

@@ -10,6 +10,7 @@ from contracts.feeds import load_feed
 from contracts.incident_queries import of_incidents, settings_of
 from contracts.incidents import Incidents
 from jobs.transforms.incident_walk import Settings
+from sources.options import TimesFormat
 from stack.backtest.labels import Judgement, Label, judged, read_labels
 from stack.backtest.report import write_report
 from stack.backtest.result import Backtest, backtest, of_capture, write
@@ -36,6 +37,7 @@ def backtest_command(
         str | None,
         typer.Option(metavar="COLUMN", rich_help_panel=CSV, help="Times: epoch seconds, ISO 8601 with an offset, or local time."),
     ] = None,
+    time_format: TimesFormat = None,
     value: Annotated[
         str | None, typer.Option(metavar="COLUMN", rich_help_panel=CSV, help="Values; empty or NaN: no reading.")
     ] = None,
@@ -105,7 +107,7 @@ def backtest_command(
     with failures_reported():
         warm, wanted = options.span(warmup, "--warmup"), options.per_week(suggest) if suggest else None
         must = {"--timestamp": timestamp, "--value": value, "--interval": interval, "--timezone": timezone}
-        may: dict[str, Any] = {"--service": service, "--holidays": holidays}
+        may: dict[str, Any] = {"--time-format": time_format, "--service": service, "--holidays": holidays}
         may |= {"--labels": labels, "--report": report, "--explain": explain}
         if feed:
             options.refused({"INPUT.csv": file, **must, **may}, "goes with a CSV file, not with --feed", "leave it out")
@@ -119,7 +121,7 @@ def backtest_command(
         options.known_zone(str(timezone))
         options.known_country(holidays)
         incidents = options.rule(Incidents(), rule, threshold)
-        rows = read_rows(file, str(timestamp), str(value), service, str(timezone))
+        rows = read_rows(file, str(timestamp), str(value), service, str(timezone), time_format)
         known = read_labels(labels, str(timezone), rows.names) if labels else []
         result = backtest(rows, of_capture(step, holidays, incidents), warm)
         options.written(output, lambda: write(result, output, explain))

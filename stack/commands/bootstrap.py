@@ -8,7 +8,7 @@ import typer
 
 from contracts.captures import UNITS
 from contracts.feeds import load_feed
-from sources.options import COLUMNS, LocalZone, OneService, Separator, ServiceNames, Times, Values
+from sources.options import COLUMNS, LocalZone, OneService, Separator, ServiceNames, Times, TimesFormat, Values
 from stack.commands.console import console, failures_reported, progress
 from stack.errors import StackError
 from stack.instance import Instance
@@ -27,6 +27,7 @@ def bootstrap(
     time_unit: Annotated[
         str | None, typer.Option(metavar="|".join(UNITS), rich_help_panel=COLUMNS, help="Of times that are numbers.")
     ] = None,
+    time_format: TimesFormat = None,
     separator: Separator = "comma",
     as_of: Annotated[
         str | None, typer.Option(metavar="DATE", help="Date of the baseline. Default: the day after the last in history.")
@@ -43,7 +44,8 @@ def bootstrap(
     --time-column date_time --value-column traffic_volume[/cyan]
     """
     columns = {"service": service, "service_column": service_column, "time_column": time_column, "value_column": value_column}
-    conf = columns | {"timezone": timezone, "time_unit": time_unit, "separator": separator, "as_of": as_of}
+    times = {"timezone": timezone, "time_unit": time_unit, "time_format": time_format.text if time_format else None}
+    conf = columns | times | {"separator": separator, "as_of": as_of}
     with failures_reported():
         load(context.obj, feed, path, conf, progress())
 

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from contracts import incident_queries
 from contracts.declared_topics import declared_topics
+from sources.options import TimesFormat
 from stack.commands import backtest_options as options
 from stack.commands import bootstrap, new_feed, new_feed_questions
 from stack.commands import new_query as new_query_
@@ -58,6 +59,7 @@ def feed_(
         Path | None, typer.Option("--from", metavar="FILE", help="Past readings: CSV (.csv, .csv.gz), .jsonl or .parquet.")
     ] = None,
     time_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The times.")] = None,
+    time_format: TimesFormat = None,
     value_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The readings, whole numbers of 0 or more.")] = None,
     service_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The services' names.")] = None,
     interval: Annotated[str | None, typer.Option(metavar="SPAN", help="That one reading covers: 10s, 5m, 1h.")] = None,
@@ -93,14 +95,14 @@ def feed_(
         if start and not instance.exists():
             raise StackError(f"no stack in {instance.path}", remedy="start one: sundial up; or leave out --start")
         seconds = options.interval(interval) if interval else None
-        of_file = {"--time-column": time_column, "--value-column": value_column, "--service-column": service_column}
+        of_file: dict[str, object] = {"--time-column": time_column, "--time-format": time_format}
+        of_file |= {"--value-column": value_column, "--service-column": service_column}
         of_person = {"--description": description, "--minimum": minimum}
         _refuse_without(file is not None, of_file, of_person)
         found = None
         if file:
-            found = found_in(
-                read_sample(file), Given(time_column, value_column, service_column, seconds, timezone), _asked_of(file)
-            )
+            given = Given(time_column, value_column, service_column, seconds, timezone, time_format)
+            found = found_in(read_sample(file), given, _asked_of(file))
             _print_found(found)
             files = new_feed.declaration(name, found, holidays, dt.datetime.now(dt.UTC))
         else:

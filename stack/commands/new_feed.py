@@ -121,6 +121,7 @@ def mapping(name: str, found: Found) -> dict[str, str | None]:
         "time_column": found.times.column,
         "value_column": found.value,
         "time_unit": found.times.unit,
+        "time_format": found.times.form.text if found.times.form else None,
         "separator": found.sample.separator if found.sample.separator != "comma" else None,
     }
 

@@ -40,8 +40,14 @@ class Sample:
         return f"{live.NAME}.{self.feed}"
 
     def capture(self, feed: Feed) -> Capture:
-        columns = {"time_column": self.time_column, "value_column": self.value_column, "timezone": self.timezone}
-        return Capture(ROOT / "samples" / self.file, feed, service=self.service, **columns)
+        return Capture(
+            ROOT / "samples" / self.file,
+            feed,
+            service=self.service,
+            time_column=self.time_column,
+            value_column=self.value_column,
+            timezone=self.timezone,
+        )
 
     def kept(self, instance: Instance) -> Path:
         """The file that says by how many weeks it is moved, and what of it was acknowledged by Kafka as history."""

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from stack.errors import StackError
 
-MISSING = r"(?i)^\s*(nan|null|none|na|n/a)?\s*$"  # a reading without a value
 NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*$"
 Place = Callable[[int], str]  # of a row, counted from 0, as a message names it
 

@@ -3,10 +3,11 @@
 import csv
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
@@ -32,6 +33,14 @@ class Sample:
     columns: dict[str, pa.Array]
     whole: bool
     place: Place
+
+    def kept(self, rows: np.ndarray) -> "Sample":
+        """Only these rows, by a mark for each; a message names the same place for them as before."""
+        if rows.all():
+            return self
+        numbers, mask = np.flatnonzero(rows), pa.array(rows)
+        columns = {name: cells.filter(mask) for name, cells in self.columns.items()}
+        return replace(self, columns=columns, place=lambda row: self.place(int(numbers[row])))
 
     @property
     def rows(self) -> int:

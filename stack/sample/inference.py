@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from contracts.time_formats import TimeFormat
 from sources.columns import text_times
+from sources.columns import values as counts
 from sources.localtime import WallClock
 from stack.errors import StackError
 from stack.sample.cells import NUMBER, matching, refuse, true
@@ -28,6 +30,7 @@ class Given:
     service: str | None = None
     interval: int | None = None
     timezone: str | None = None
+    time_format: TimeFormat | None = None
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,10 @@ class _Split:
 
 def found_in(sample: Sample, given: Given, ask: Ask) -> Found:
     """Asks what the file cannot tell. Raises StackError naming the column, the row and what to do."""
-    times = times_in(sample, given.timestamp, ask)
-    value, value_why, values = value_in(sample, given.value, [times.column, given.service], ask)
+    times = times_in(sample, given.timestamp, given.time_format, ask)
+    value, value_why, present = value_in(sample, given.value, [times.column, given.service], ask)
+    sample, times = sample.kept(present), times.kept(present)
+    values, _ = counts(sample.columns[value])
     zone, zone_why = _zone(times, given.timezone, ask)
     refuse_skipped(sample, times, zone)
     split, service_why = _split(sample, times, zone, values, {times.column, value}, given, ask)

@@ -3,9 +3,10 @@
 import numpy as np
 import pyarrow as pa
 
-from sources.columns import COUNT, values
+from contracts.captures import MISSING
+from sources.columns import COUNT
 from stack.errors import StackError
-from stack.sample.cells import MISSING, NUMBER, matching, refuse
+from stack.sample.cells import NUMBER, matching, refuse
 from stack.sample.files import Sample
 from stack.sample.time_column import TRIED, Ask, existing, one_of
 
@@ -15,15 +16,19 @@ WHOLE = "readings are whole numbers of 0 or more: count a smaller unit (ms for s
 
 
 def value_in(sample: Sample, named: str | None, others: list[str | None], ask: Ask) -> tuple[str, str, np.ndarray]:
-    """(column, how it was found, int64). others: columns that it is not. Raises StackError naming the first row that has no
-    reading in it."""
+    """(column, how it was found, which rows have a value: boolean). others: columns that it is not. Raises StackError naming the
+    first row whose value is no reading, or if no row has a value."""
     if named:
         column, why = existing(sample, named, "--value-column"), "--value-column"
     else:
         column, why = _column(sample, others, ask)
     cells = sample.columns[column]
     _refuse(sample, column, cells)
-    return column, why, values(cells)[0]
+    missing = matching(cells, MISSING)
+    if missing.all():
+        raise StackError(f"{sample.path}: column {column!r} has no value", remedy="name another column with --value-column")
+    gaps = f"; {np.count_nonzero(missing):,} rows have none" if missing.any() else ""
+    return column, why + gaps, ~missing
 
 
 def _column(sample: Sample, others: list[str | None], ask: Ask) -> tuple[str, str]:
@@ -50,13 +55,12 @@ def _refuse(sample: Sample, column: str, cells: pa.Array) -> None:
     count, number = matching(cells, COUNT), matching(cells, NUMBER)
     comma, missing = matching(cells, COMMA), matching(cells, MISSING)
     refuse(sample.place, column, cells, comma, "has a decimal comma", f"write a point instead; {WHOLE}")
-    refuse(sample.place, column, cells, missing, "is no reading", "delete rows without a reading: a gap needs no row")
     refuse(sample.place, column, cells, number & ~count, "is no whole number of 0 or more", WHOLE)
     refuse(
         sample.place,
         column,
         cells,
-        ~count,
+        ~(count | missing),
         "is no number",
         "correct or delete the row, or name another column with --value-column",
     )

@@ -140,6 +140,15 @@ def test_numbers_are_times_of_the_unit_that_is_given(spark, load, lake_platform,
     ]
 
 
+def test_times_of_another_format_are_of_the_feeds_clock(spark, load, lake_platform, tmp_path):
+    path = table(tmp_path, "I-94,05/01/2024 12:00:00 AM,0", "I-94,11/03/2024 01:30:00 pm,1", "I-94,11/03/2024 02:30:00 pm,")
+    load(path, "--time-format", "%m/%d/%Y %I:%M:%S %p")
+    assert kept(spark, lake_platform) == [
+        ("I-94", "2024-05-01 05:00:00", 0, -1, "2024-05-01"),
+        ("I-94", "2024-11-03 19:30:00", 1, -1, "2024-11-03"),
+    ]
+
+
 @pytest.mark.full
 def test_parquet_times_without_a_zone_are_the_wall_clocks_and_columns_have_any_name(spark, load, lake_platform, tmp_path):
     wall = pa.array([dt.datetime(2024, 5, 1, 22), dt.datetime(2024, 11, 3, 1)], pa.timestamp("us"))

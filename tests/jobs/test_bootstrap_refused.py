@@ -68,14 +68,15 @@ def test_every_mistake_is_listed_at_once_and_nothing_is_loaded(refused, tmp_path
         "column 'ServiceName': 1 of 38 rows have no service name, e.g. null (bad/cars.csv); "
         "give each one, or all the same with --service",
         "column 'Timestamp': 4 of 38 rows have no time that can be read as ISO 8601 (2018-11-04 01:30:00, with or without "
-        "offset), e.g. 'yesterday', '2024-02-30 00:00:00', null (bad/cars.csv); correct or delete them",
+        "offset), e.g. 'yesterday', '2024-02-30 00:00:00', null (bad/cars.csv); correct or delete them, "
+        "or say with --time-format how they are written: %d.%m.%Y %H:%M",
         "column 'Timestamp': 1 of 38 rows have a number for a time, e.g. '1714539600000' (bad/cars.csv); "
         "say what it counts with --time-unit s, ms, us or ns; --time-unit ms fits 1 of them",
         "column 'Timestamp': 1 of 38 rows have a time outside of the years 1990 to 2100, e.g. '1970-01-01T00:00:00Z' "
         "(bad/cars.csv); correct or delete them",
         "column 'Timestamp': 1 of 38 rows have a time that never was, as daylight saving skipped it in America/Chicago, "
         "e.g. '2024-03-10 02:30:00' (bad/cars.csv); delete them, or say with --timezone whose wall clock the times are of",
-        "column 'Value': 3 of 38 rows have a value that is no whole number of 0 or more, e.g. '-1', '1.5', null (bad/cars.csv); "
+        "column 'Value': 2 of 38 rows have a value that is no whole number of 0 or more, e.g. '-1', '1.5' (bad/cars.csv); "
         "correct or delete them",
         "1 readings have several values, e.g. I-94 at 2024-05-01T12:00:00Z: 7 and 8; leave one row for each",
     ]
@@ -91,6 +92,21 @@ def test_wrong_columns_and_options_are_listed_together(refused, tmp_path):
         "column 'Timestamp' is missing; map another with --time-column; columns found: road, when, cars",
         "column 'a`.b' is missing; map another with --value-column; columns found: road, when, cars",
     ]
+
+
+def test_a_wrong_format_of_times_and_times_of_another_format_are_named(refused, tmp_path):
+    path = table(tmp_path / "bad", "I-94,31.12.2024 10:00,1", "I-94,2024-12-31 10:00,1")
+    read = "column 'Timestamp': 1 of 2 rows have no time that can be read as "
+    assert refused(path, "--time-format", "%d.%m.%Y %H:%M") == [
+        f"{read}%d.%m.%Y %H:%M (--time-format), e.g. '2024-12-31 10:00' (bad/cars.csv); correct or delete them"
+    ]
+    assert refused(path, "--time-format", "%d.%m %H:%M", "--time-unit", "s")[:2] == [
+        "--time-format %d.%m %H:%M: %Y or %y is missing: a time has a year, a month and a day; e.g. %d.%m.%Y %H:%M",
+        "column 'Timestamp': 2 of 2 rows have no time that can be read as a number, e.g. '31.12.2024 10:00', "
+        "'2024-12-31 10:00' (bad/cars.csv); correct or delete them",
+    ]
+    both = refused(path, "--time-format", "%d.%m.%Y %H:%M", "--time-unit", "s")
+    assert both[0] == "--time-format and --time-unit exclude each other: times are text of that format, or numbers"
 
 
 @pytest.mark.full

@@ -8,6 +8,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from contracts.feeds import load_feed
+from contracts.time_formats import TimeFormat
 from sources import capture as module
 from sources.capture import BadRows, Capture, CaptureError
 from sources.readings import READINGS
@@ -46,6 +47,13 @@ def test_csv_by_mapped_columns_a_constant_service_and_a_zone(tmp_path):
     assert read(made) == ([("www", "1998-06-10T15:30:00+00:00", 5)], [])
 
 
+def test_times_of_another_format(tmp_path):
+    path = written(tmp_path / "capture.csv", HEADER + "a,01.07.2026 8:00,5\nb,2026-07-01 08:00:10,6\n")
+    readings, bad = read(capture(path, time_format=TimeFormat.parsed("%d.%m.%Y %H:%M")))
+    assert readings == [("a", "2026-07-01T12:00:00+00:00", 5)]
+    assert bad == ["capture.csv:3: time '2026-07-01 08:00:10' is not of the format %d.%m.%Y %H:%M"]
+
+
 @pytest.mark.parametrize(("separator", "between"), [("semicolon", ";"), ("tab", "\t"), ("bar", "|")])
 def test_csv_with_other_separators(tmp_path, separator, between):
     rows = [HEADER.strip().replace(",", between), f'"a, {between}b"{between}1790000000{between}5', f"b{between}1790000010"]
@@ -55,6 +63,14 @@ def test_csv_with_other_separators(tmp_path, separator, between):
     assert bad == ["capture.csv:3: 2 fields, the header has 3"]
     with pytest.raises(CaptureError, match="--separator ;: one of comma, semicolon, tab, bar"):
         capture(path, separator=";")
+
+
+def test_rows_without_a_value_are_gaps_and_not_bad(tmp_path):
+    path = written(tmp_path / "capture.csv", HEADER + "a,1790000000,\na,1790000010,NaN\na,1790000020,5\na,soon,\n")
+    bad = BadRows()
+    rows = [row for batch in capture(path).readings(bad) for row in batch.to_pylist()]
+    assert [row["Value"] for row in rows] == [5]
+    assert (bad.gaps, bad.count, bad.listed[0].line) == (2, 1, 5)
 
 
 def test_bad_rows_are_named_by_line_and_the_others_are_read(tmp_path):
@@ -84,7 +100,7 @@ def test_bad_rows_are_named_by_line_and_the_others_are_read(tmp_path):
 def test_lines_are_right_beyond_the_first_block(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BLOCK_BYTES", 4096)
     lines = [f"a,{1_790_000_000 + 10 * number},{number}" for number in range(2000)]
-    bad = {7: "a,1790000000", 300: "a,x,1", 301: "a,1790000000,1,2", 1500: "a,1790000000,", 1999: "b"}
+    bad = {7: "a,1790000000", 300: "a,x,1", 301: "a,1790000000,1,2", 1500: "a,1790000000,-1", 1999: "b"}
     for number, text in bad.items():
         lines[number] = text
     readings, mistakes = read(capture(written(tmp_path / "capture.csv", HEADER + "\n".join(lines))))
@@ -109,12 +125,12 @@ def test_a_folder_of_parquet_files_in_order_of_their_paths(tmp_path):
         (tmp_path / f"Date={day}").mkdir()
         time = dt.datetime.fromisoformat(day + "T12:00:00")
         table = pa.table(
-            {"Value": [value, None], "Timestamp": pa.array([time, time], pa.timestamp("us")), "ServiceName": ["a", "a"]}
+            {"Value": [value, -1], "Timestamp": pa.array([time, time], pa.timestamp("us")), "ServiceName": ["a", "a"]}
         )
         parquet.write_table(table, tmp_path / f"Date={day}" / "part.parquet")
     readings, bad = read(capture(tmp_path))
     assert readings == [("a", "2026-07-01T16:00:00+00:00", 1), ("a", "2026-07-02T16:00:00+00:00", 2)]
-    assert bad == ["part.parquet:2: value None is not a whole number of 0 or more"] * 2
+    assert bad == ["part.parquet:2: value -1 is not a whole number of 0 or more"] * 2
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,14 @@
 import datetime as dt
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import types as T
 
 from contracts import captures
+from contracts.time_formats import TimeFormat
 from jobs.transforms import capture_cells as cells
+from sources.columns import iso_text, text_times
 
 PLACE = ["'' File", "0L Block", "0L Line", "CAST(NULL AS string) Broken", "CAST(NULL AS date) Folder"]
 HALF_PAST = dt.datetime(2024, 5, 1, 5, 30, 0, 250_000)
@@ -39,10 +42,15 @@ def test_a_time_is_one_instant_in_every_type_and_unit(spark, kind, unit, time):
 WHOLE = {  # by type: what stands there, and what it is read as
     "smallint": {"7": 7, "0": 0, "-1": None},
     "bigint": {str(2**62): 2**62},
-    "double": {"12.0": 12, "12.5": None, "NaN": None, "1e300": None},
+    "double": {"12.0": 12, "12.5": None, "1e300": None},
     "decimal(20,0)": {"12": 12, str(2**64 - 1): None},
     "decimal(10,2)": {"12.00": 12, "12.01": None},
-    "string": {" +12.00 ": 12, "12.5": None, "1e3": None, "9" * 19: None, "": None, "-0": None},
+    "string": {" +12.00 ": 12, "12.5": None, "1e3": None, "9" * 19: None, "many": None, "-0": None},
+}
+GAPS = {  # by type: what is no value
+    "bigint": ["NULL"],
+    "double": ["NULL", "'NaN'"],
+    "string": ["NULL", "''", "' '", "'NaN'", "'n/a'", "'NULL'"],
 }
 
 
@@ -52,6 +60,41 @@ def test_a_value_is_a_whole_number_of_0_or_more(spark, kind):
     rows = spark.range(1).selectExpr(f"explode(array({values})) ValueCell", "'2024-05-01' TimeCell", "'a' ServiceCell", *PLACE)
     read = [(row.Value, row.NoValue) for row in cells.readings(rows, "UTC", None, "UTC").collect()]
     assert read == [(whole, whole is None) for whole in WHOLE[kind].values()]
+
+
+@pytest.mark.parametrize("kind", GAPS)
+def test_a_row_without_a_value_is_a_gap_and_no_mistake(spark, kind):
+    values = ", ".join(f"CAST({value} AS {kind})" for value in GAPS[kind])
+    rows = spark.range(1).selectExpr(f"explode(array({values})) ValueCell", "'2024-05-01' TimeCell", "'a' ServiceCell", *PLACE)
+    read = [(row.Gap, row.NoValue, row.Good) for row in cells.readings(rows, "UTC", None, "UTC").collect()]
+    assert read == [(True, False, False)] * len(GAPS[kind])
+
+
+FORMS = {  # by format: times of it, and what only looks so
+    "%d.%m.%Y %H:%M": ["31.12.2024 10:00", "1.2.2024 9:05", " 29.02.2024  23:59 ", "29.02.2023 10:00", "31.12.2024 24:00"],
+    "%m/%d/%Y %I:%M:%S %p": [
+        "10/03/2012 12:00:00 AM",
+        "10/03/2012 12:59:59 pm",
+        "10/03/2012 13:00:00 PM",
+        "10/03/2012 0:00:00 AM",
+    ],
+    "%d/%b/%Y:%H:%M:%S %z": ["10/Oct/2000:13:55:36 -0700", "10/oct/2000:13:55:36 +05:30", "10/Okt/2000:13:55:36 -0700"],
+    "%y-%m-%d": ["90-01-02", "68-01-02", "99-12-31", "1999-12-31"],
+    "%Y_%m_%d (%H.%M.%S.%f)": ["2024_05_01 (05.30.00.25)", "2024_05_01 (05.30.00.250999)", "2024_05_01 05.30.00.25"],
+    "%b %d, %Y": ["Jul 4, 2020", "JUL 04,  2020", "July 4, 2020", "2020-07-04", "1714539600"],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_time_of_another_format_is_what_a_replay_reads(spark, form):
+    texts, written = FORMS[form], TimeFormat.parsed(form)
+    rows = spark.createDataFrame([(text,) for text in [*texts, "", None]], "TimeCell string")
+    read = cells.readings(rows.selectExpr("TimeCell", "'a' ServiceCell", "'1' ValueCell", *PLACE), "UTC", None, "UTC", written)
+    stamps, readable, _ = text_times(iso_text(pa.array([*texts, "", None]), written))
+    replayed = [int(stamp) if good else None for stamp, good in zip(stamps, readable, strict=True)]
+    found = [(row.millis, row.NoTime) for row in read.selectExpr("unix_millis(Timestamp) millis", "NoTime").collect()]
+    assert found == [(stamp, stamp is None) for stamp in replayed]
+    assert 2 <= sum(stamp is not None for stamp in replayed) < len(texts)
 
 
 def test_every_unit_that_can_be_named_can_be_counted_in():

@@ -5,6 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
+from contracts.time_formats import TimeFormat
 from stack.backtest.rows import read_rows, read_times
 from stack.errors import StackError
 from tests.stack.backtest.captures import csv_file
@@ -40,6 +41,15 @@ def test_hours_that_daylight_saving_skips_and_repeats_keep_their_clock(tmp_path)
     rows = read_rows(csv_file(tmp_path / "x.csv", "t,v", *(f"{each},1" for each in times)), "t", "v", None, "America/New_York")
     assert (rows.wall // 60_000 % 1440).tolist() == [150, 60, 90, 60, 90]
     assert np.diff(rows.instants[1:]).tolist() == [1_800_000] * 3
+
+
+def test_times_of_another_format(tmp_path):
+    form = TimeFormat.parsed("%d.%m.%Y %H:%M")
+    rows = read_rows(csv_file(tmp_path / "x.csv", "t,v", "1.7.2014 00:30,5"), "t", "v", None, "America/New_York", form)
+    assert (rows.timestamps.to_pylist(), rows.instants.tolist()) == (["1.7.2014 00:30"], [1_404_189_000_000])
+    file = csv_file(tmp_path / "y.csv", "t,v", "1.7.2014 00:30,5", "2014-07-01 01:00,6")
+    with pytest.raises(StackError, match=r"y.csv:3: column 't': '2014-07-01 01:00' is not a time of the format %d.%m.%Y %H:%M"):
+        read_rows(file, "t", "v", None, "America/New_York", form)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contracts.time_formats import TimeFormat
 from stack.errors import StackError
 from stack.sample.files import read_sample
 from stack.sample.inference import Found, Given, found_in
+from stack.sample.time_column import COMMON
 
 START = dt.datetime(2024, 3, 4, tzinfo=dt.UTC)
 INTERVALS = [10, 60, 300, 600, 900, 1800, 3600, 7200, 86_400]
@@ -61,6 +63,32 @@ def test_the_interval_is_found_in_gaps_repeats_and_any_order_however_times_are_w
     assert (read.times.column, read.value, read.interval) == ("at", "calls", interval)
     assert read.times.unit == (written if written in ("s", "ms") else None)
     assert (read.first, read.last) == tuple(round(time.timestamp() * 1000) for time in (min(at), max(at)))
+
+
+@pytest.mark.parametrize("form", [form.text for form in COMMON])
+def test_a_common_format_of_times_is_found_by_a_day_after_the_12th(tmp_path, form):
+    at = [dt.datetime(2031, 1, 28) + dt.timedelta(days=each) for each in range(9)]
+    read = found(file(tmp_path, "at;calls", *(f"{time.strftime(form)};{time.day}" for time in at)), timezone="UTC")
+    assert (read.times.column, read.times.form.text, read.interval) == ("at", form, 86_400)
+    assert (read.first, read.last) == tuple(round(time.replace(tzinfo=dt.UTC).timestamp() * 1000) for time in (at[0], at[-1]))
+    assert read.why["time"] == f"the only column of times: local times, {form}"
+
+
+def test_days_that_could_be_months_are_asked_for_and_the_option_says_it(tmp_path):
+    path = file(tmp_path, "at,calls", "01/02/2024 00:00,1", "01/02/2024 00:05,2", "01/02/2024 00:10,3")
+    assert refusal(path, timezone="UTC") == (
+        "whether the day or the month comes first in its times: ['%d/%m/%Y %H:%M', '%m/%d/%Y %H:%M']\nwhat to do: --time-format"
+    )
+    read = found(path, timezone="UTC", time_format=TimeFormat.parsed("%m/%d/%Y %H:%M"))
+    assert read.first == round(dt.datetime(2024, 1, 2, tzinfo=dt.UTC).timestamp() * 1000)
+
+
+def test_the_row_that_is_written_otherwise_is_named_far_behind_the_first(tmp_path):
+    rows = [f"{13 + row // 288}.05.2024 {row // 12 % 24:02}:{row % 12 * 5:02},1" for row in range(1500)]
+    path = file(tmp_path, "at,calls", *rows, "2024-05-19 00:00,1")
+    assert refusal(path, timezone="UTC").startswith(
+        f"{path}:1502: column 'at': '2024-05-19 00:00' is no time of the format %d.%m.%Y %H:%M"
+    )
 
 
 @pytest.mark.parametrize(("day", "hours"), [("2024-03-10", 23), ("2024-11-03", 25), ("2024-11-04", 24)])
@@ -145,6 +173,12 @@ def test_equal_rows_of_one_time_need_no_service(tmp_path):
     assert found(file(tmp_path, "when,calls,sky", *rows), timezone="UTC").service is None
 
 
+def test_rows_without_a_value_are_gaps(tmp_path):
+    read = found(file(tmp_path, "at,calls", *(f"{1_700_000_000 + 60 * row},{'' if row % 5 == 2 else row}" for row in range(20))))
+    assert (read.interval, read.median, read.why["value"]) == (60, 9.5, "the only column of whole numbers; 4 rows have none")
+    assert read.sample.rows == 16
+
+
 def test_jittered_times_of_several_services_are_told_apart(tmp_path):
     rows = [f"{1_700_000_000 + 60 * row + offset},{row},{name}" for row in range(9) for offset, name in ((0, "a"), (7, "b"))]
     read = found(file(tmp_path, "when,calls,host", *rows))
@@ -174,10 +208,21 @@ def test_a_step_that_does_not_divide_a_day_is_no_interval(tmp_path):
         (["at;calls", "2024-03-04;3,5", "2024-03-05;4,5"], {}, ":2: column 'calls': '3,5' has a decimal comma (2 such rows)"),
         (["at,calls", "1700000000,1", "1700000060,2.5"], {"value": "calls"}, ":3: column 'calls': '2.5' is no whole number of 0"),
         (["at,calls", "1700000000,1", "1700000060,-2"], {"value": "calls"}, ":3: column 'calls': '-2' is no whole number of 0"),
-        (["at,calls", "1700000000,1", "", "1700000060,NaN"], {}, ":4: column 'calls': 'NaN' is no reading"),
+        (["at,calls", "1700000000,", "1700000060,NaN"], {"value": "calls"}, ": column 'calls' has no value\nwhat to do: name"),
+        (["at,calls", "1700000000,NaN", "1700000000,3", "1700000000,4"], {}, ":4: column 'calls' has 4 where an earlier row of"),
         (["at,calls", "1700000000,1", "1700000060,many"], {"value": "calls"}, ":3: column 'calls': 'many' is no number"),
         (["at,calls", "1700000000,1", "noon,2"], {"timestamp": "at"}, ":3: column 'at': 'noon' is no time"),
-        (["at,calls", "31.12.2024,1"], {}, ":2: no column has times that can be read; there are at '31.12.2024', calls '1'"),
+        (["at,calls", "31st,1"], {}, ":2: no column has times that can be read; there are at '31st', calls '1'"),
+        (
+            ["at,calls", "31.12.2024,1", "2024-12-31,1"],
+            {"timestamp": "at"},
+            ":2: column 'at': '31.12.2024' is no time\nwhat to do: write ISO",
+        ),
+        (
+            ["at,calls", "31.12.2024,1", "2024-12-31,1"],
+            {"time_format": TimeFormat.parsed("%d.%m.%Y"), "timestamp": "at"},
+            ":3: column 'at': '2024-12-31' is no time of the format %d.%m.%Y",
+        ),
         (["at,calls", "1700000000,1", "1700000060000,2"], {}, ":3: column 'at': '1700000060000' counts another unit"),
         (["at,calls", "1700000000,1", "2024-03-04,2"], {"timezone": "UTC"}, ":3: column 'at': '2024-03-04' is written otherwise"),
         (["at,calls", "1700000000,1", "1700000060,2,3"], {}, ":3: 3 fields, the header has 2"),
