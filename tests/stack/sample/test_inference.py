@@ -239,7 +239,7 @@ def test_a_step_that_does_not_divide_a_day_is_no_interval(tmp_path):
         ),
         (["at,calls", "1700000000,1"], {}, "no service has two times"),
         (["at,calls"], {}, ": no reading in it"),
-        (["at,a,b", "1700000000,1,1"], {}, "which column has the readings: ['a', 'b']\nwhat to do: --value"),
+        (["at,a,b", "1700000000,1,1"], {}, "docs/new-feed.md): ['a', 'b']\nwhat to do: --value"),
         (
             ["begin,end,a", "2024-03-04,2024-03-05,1"],
             {},
