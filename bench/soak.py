@@ -4,7 +4,7 @@ Each part is killed in turn (SIGKILL): the driver's Python process, its JVM, bot
 Airflow's triggerer, its scheduler, the broker, the registry, and all of them with the driver at once. Airflow brings the driver
 back, and the watcher the other parts.
 
-`back_s_<fault>`: from when the killed part was there again (see `bench/faults.py`) until the stream runs and nothing waits as
+`back_s_<fault>`: from when the killed part was there again (`bench/soak_faults.py`) until the stream runs and nothing waits as
 long as two seconds; `back_after_fault_s_<fault>`: from the fault itself. `lag_max`: the most that waited. `missing`: readings
 without a scored record in the end; `unexpected`: scored records of readings that nobody sent. `mb_start_<part>`, `mb_end_<part>`:
 memory of the driver, of each part and of the whole stack, the median of the first third of the run, and of the last;
@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bench.faults import FAULTS
 from bench.platform import SERVICES, cores, figure, promote_large_baseline, say, wait_for
+from bench.soak_faults import FAULTS
 from bench.watch import Watch
 from contracts.feeds import Feed, load_feed
 from sources.producer import encoder

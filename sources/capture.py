@@ -18,8 +18,8 @@ from contracts.captures import SEPARATORS
 from contracts.feeds import Feed
 from contracts.time_formats import TimeFormat
 from sources import columns as cells
-from sources.localtime import WallClock
 from sources.readings import batch, kept, milliseconds
+from sources.wall_clock import WallClock
 
 BATCH_ROWS = 65_536
 BLOCK_BYTES = 4 << 20

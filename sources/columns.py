@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from contracts.captures import MISSING
 from contracts.time_formats import FIRST_SHORT_YEAR, MONTHS, TimeFormat
-from sources.localtime import WallClock
+from sources.wall_clock import WallClock
 
 Mistakes = dict[int, str]  # row of the batch: reason
 

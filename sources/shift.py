@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sources.localtime import first_pass, to_wall
 from sources.readings import Readings, batch, kept, milliseconds
+from sources.wall_clock import first_pass, to_wall
 
 WEEK = 7 * 86_400_000
 DAY_AHEAD = 86_400_000

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from contracts.feeds import SECONDS_PER_DAY, Feed
-from sources.localtime import first_pass, to_wall
 from sources.readings import batch, between
 from sources.services import Service
 from sources.simulated_incidents import Incident, IncidentError
+from sources.wall_clock import first_pass, to_wall
 
 EPOCH = dt.date(1970, 1, 1).toordinal()
 

@@ -17,7 +17,7 @@ from jobs.transforms.detector.moments import Ints
 from jobs.transforms.detector.walk import Readings, walked
 from jobs.transforms.incident_walk import Settings
 from jobs.transforms.public_holidays import on_holiday
-from stack.backtest import lines
+from stack.backtest import output_lines
 from stack.backtest.episodes import EpisodeWalk
 from stack.backtest.history import Day, History
 from stack.backtest.incidents import incident_ids
@@ -93,7 +93,7 @@ class FeedWalk:
         """One line for each reading, by time, those of one time by service."""
         readings = 0
         with path.open("wb") as file, ThreadPoolExecutor(1) as writer:
-            file.write((",".join((*lines.HEADER, "service")) + "\n").encode())
+            file.write((",".join((*output_lines.HEADER, "service")) + "\n").encode())
             written: Future | None = None
             for number, (date, day) in enumerate(self._days(), 1):
                 found = self._walked(day, number == len(self._span.dates))
@@ -173,9 +173,9 @@ class FeedWalk:
 
 
 def _write(file: BinaryIO, day: Day, score: Score, onsets: Ints, ids: pa.Array) -> None:
-    columns = lines.cells(_times(day.at), day.given, day.value, score, onsets, ids)
-    names = lines.quoted(pa.array(day.names, pa.string()))
-    lines.write(file, [*columns, names.take(pa.array(day.service))])
+    columns = output_lines.cells(_times(day.at), day.given, day.value, score, onsets, ids)
+    names = output_lines.quoted(pa.array(day.names, pa.string()))
+    output_lines.write(file, [*columns, names.take(pa.array(day.service))])
 
 
 def _times(at: Ints) -> pa.Array:

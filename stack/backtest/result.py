@@ -15,7 +15,7 @@ from jobs.transforms.detector.moments import Bools, Ints
 from jobs.transforms.detector.reasons import reason
 from jobs.transforms.detector.walk import Readings
 from jobs.transforms.incident_walk import Settings
-from stack.backtest import lines
+from stack.backtest import output_lines
 from stack.backtest.episodes import EpisodeWalk
 from stack.backtest.incidents import Incident, incident_ids, incidents_of
 from stack.backtest.plain import last_four_average, plain_anomalies
@@ -125,12 +125,12 @@ def opening(rows: Rows, onsets: Ints) -> Bools:
 def write(result: Backtest, path: Path, explain: bool) -> None:
     """One line for each row of the capture, in its order."""
     rows, score = result.rows, result.score
-    header: tuple[str, ...] = lines.HEADER
-    columns = lines.cells(rows.timestamps, rows.given, rows.values, score, result.onsets, result.ids)
+    header: tuple[str, ...] = output_lines.HEADER
+    columns = output_lines.cells(rows.timestamps, rows.given, rows.values, score, result.onsets, result.ids)
     if explain:
         header = (*header, "service", "reason")
         reasons = pa.array([reason(score, row) for row in range(len(rows.values))])
-        columns += [lines.quoted(pa.array(rows.names).take(pa.array(rows.services))), lines.quoted(reasons)]
+        columns += [output_lines.quoted(pa.array(rows.names).take(pa.array(rows.services))), output_lines.quoted(reasons)]
     with path.open("wb") as file:
         file.write((",".join(header) + "\n").encode())
-        lines.write(file, columns)
+        output_lines.write(file, columns)

@@ -12,7 +12,7 @@ from pyarrow import csv as arrow_csv
 from contracts.captures import MISSING
 from contracts.time_formats import EXAMPLE, TimeFormat
 from sources.columns import iso_text, text_times
-from sources.localtime import WallClock, to_wall
+from sources.wall_clock import WallClock, to_wall
 from stack.errors import StackError
 from stack.sample.cells import NUMBER, csv_place, matching, opened, refuse, true
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from contracts.time_formats import TimeFormat
 from sources.columns import text_times
 from sources.columns import values as counts
-from sources.localtime import WallClock
+from sources.wall_clock import WallClock
 from stack.errors import StackError
 from stack.sample.cells import NUMBER, matching, refuse, true
 from stack.sample.files import Sample

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from contracts.time_formats import EXAMPLE, TimeFormat
 from sources.columns import EPOCH, FIRST_EPOCH_MS, iso_text, text_times
-from sources.localtime import first_pass
+from sources.wall_clock import first_pass
 from stack.errors import StackError
 from stack.sample.cells import matching, refuse
 from stack.sample.files import Sample

@@ -41,7 +41,8 @@ def _column(sample: Sample, others: list[str | None], ask: Ask) -> tuple[str, st
         columns = ", ".join(sample.columns)
         raise StackError(f"{sample.path}: no column of whole numbers; there are {columns}", remedy="name it with --value-column")
     if not (column := one_of(counts, NAMES)):
-        return ask("--value-column", "which column has the readings (for a column of each service, see docs/new-feed.md)", counts), "as you say"
+        asked = "which column has the readings (for a column of each service, see docs/new-feed.md)"
+        return ask("--value-column", asked, counts), "as you say"
     return column, "the only column of whole numbers" if len(counts) == 1 else "its name, among columns of whole numbers"
 
 

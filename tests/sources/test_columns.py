@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sources import columns
-from sources.localtime import WallClock
+from sources.wall_clock import WallClock
 
 SERVICES = pa.array(["www"])
 CHICAGO = zoneinfo.ZoneInfo("America/Chicago")

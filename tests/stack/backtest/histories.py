@@ -10,7 +10,7 @@ from deltalake import CommitProperties, write_deltalake
 
 from contracts.exclusions import COLUMNS, Statement
 from contracts.feeds import Feed
-from sources.localtime import to_wall
+from sources.wall_clock import to_wall
 
 Row = tuple[str, int, int]  # service, epoch milliseconds, value
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sources.localtime import WallClock, to_wall
+from sources.wall_clock import WallClock, to_wall
 
 CHICAGO = "America/Chicago"
 

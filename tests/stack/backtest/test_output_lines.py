@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from jobs.transforms.detector.detector import Score
 from jobs.transforms.detector.incident_life import NO_INCIDENT
-from stack.backtest import lines
-from stack.backtest.lines import cells, quoted, write
+from stack.backtest import output_lines
+from stack.backtest.output_lines import cells, quoted, write
 
 
 def score_of(expected, score) -> Score:
@@ -26,7 +26,7 @@ def written(columns) -> list[list[str]]:
 
 
 def test_a_line_has_its_cells_and_an_empty_one_for_what_is_not_there(monkeypatch):
-    monkeypatch.setattr(lines, "AT_ONCE", 2)
+    monkeypatch.setattr(output_lines, "AT_ONCE", 2)
     values, onsets = np.array([50.0, np.nan, 0.25]), np.array([NO_INCIDENT, NO_INCIDENT, 5])
     given, times = pa.array(["50", "", None]), pa.array(["a", "b,c", 'd"e'])
     ids = pa.array([None, None, "x,y@1"])
@@ -40,7 +40,7 @@ def test_a_line_has_its_cells_and_an_empty_one_for_what_is_not_there(monkeypatch
 
 @given(st.lists(st.floats(-1e12, 1e12).filter(lambda each: each == 0 or abs(each) > 1e-9), min_size=1))
 def test_numbers_have_six_digits(values):
-    found = lines._numbers(np.array(values)).to_pylist()
+    found = output_lines._numbers(np.array(values)).to_pylist()
     for text, value in zip(found, values, strict=True):
         assert abs(float(text) - value) <= abs(value) * 5.000001e-6
         assert len(text.lstrip("-").partition("e")[0].replace(".", "").strip("0")) <= 6
