@@ -3,12 +3,13 @@
 import logging
 from typing import Any
 
+import duckdb
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from serving.lake import UnreadableError
+from serving.lake import UnreadableError, reason
 from serving.security_headers import HEADERS
 
 log = logging.getLogger("serving")
@@ -44,6 +45,14 @@ def install(app: FastAPI) -> None:
     async def _unreadable(request: Request, error: UnreadableError):
         remedy = "Put the table's folder back from a backup, or start what stores it; /health names each such table."
         return answer(ProblemError(503, "no-lake", "A table cannot be read", f"{error.table}: {error.why}", remedy))
+
+    # Requests read no other files than those of the lake's tables. A table can be opened while one of its files is gone.
+    @app.exception_handler(FileNotFoundError)
+    @app.exception_handler(duckdb.IOException)
+    async def _no_file(request: Request, error: Exception):
+        log.error("%s %s: %s", request.method, request.url.path, reason(error))
+        remedy = "Put the table's folder back from a backup. If upkeep has just removed the file, ask again in a second."
+        return answer(ProblemError(503, "no-lake", "A table cannot be read", reason(error), remedy))
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError):

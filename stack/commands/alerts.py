@@ -90,6 +90,7 @@ def retry(
             raise StackError(f"no such message was given up: {', '.join(unknown)}", remedy="sundial alerts list shows their ids")
         wanted = messages or list(dead)
         if wanted:
+            audit_log.note(context.obj, "alerts retry", {"messages": wanted})
             afresh = {"attempts": 0, "first": None, "due": 0, "reason": ""}
             closings_first = sorted(wanted, key=lambda id_: dead[id_]["message"]["event"] != "closed")
             again = {(ALERTS.name, f"message/{id_}"): dead[id_] | afresh for id_ in closings_first}

@@ -49,6 +49,17 @@ def test_each_reading_is_there_once_with_its_verdict(client, feed, path):
     assert {row["baseline_version"] for row in rows[:3]} == {0}
 
 
+@pytest.mark.parametrize(
+    "asked", [f"readings?{WINDOW}", f"series?{WINDOW}", "series?from=2026-06-29T00:00:00Z&to=2026-07-02T00:00:00Z"]
+)
+def test_a_file_of_history_that_is_gone_is_named(client, feed, lake, path, asked):
+    for file in (lake / "history" / feed.table).rglob("*.parquet"):
+        file.unlink()
+    answer = client.get(f"{path}/{asked}")
+    problem(answer, 503, "no-lake")
+    assert f"/history/{feed.table}/" in answer.json()["detail"]
+
+
 def test_they_are_those_of_the_series(client, path):
     buckets = bucket_rows(client.get(f"{path}/series?{WINDOW}").json())
     rows = client.get(f"{path}/readings?{WINDOW}").json()

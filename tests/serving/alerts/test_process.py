@@ -57,7 +57,9 @@ def test_what_is_open_at_the_first_start_is_told_and_each_event_from_then_on_onc
     assert (letter["severity"], letter["route"], letter["feed"]) == ("critical", "on-call", feed.name)
 
 
-def test_what_is_refused_becomes_a_dead_letter_and_can_be_tried_again(broker, topics, at, receiver, declare_route, start, alerts):
+def test_what_is_refused_becomes_a_dead_letter_and_can_be_tried_again(
+    broker, topics, at, receiver, declare_route, start, alerts, tmp_path
+):
     path = receiver.url.partition("127.0.0.1:")[2].partition("/")[2]
     receiver.answers = [(503, {}, b"busy"), (404, {}, f"Cannot POST /{path}".encode())]
     member = start(declare_route())
@@ -77,6 +79,8 @@ def test_what_is_refused_becomes_a_dead_letter_and_can_be_tried_again(broker, to
     until("it waits no more", lambda: not waiting(broker))
     assert receiver.came[0].id == id_
     assert (rows(broker, DEAD.name), alerts("retry")) == ({}, "No message was given up.")
+    [line] = map(json.loads, (tmp_path / "audit.jsonl").read_text().splitlines())
+    assert (line["act"], line["messages"]) == ("alerts retry", [id_])
 
 
 def test_an_opening_that_is_tried_again_opens_nothing_that_is_over(broker, topics, at, receiver, declare_route, start, alerts):
