@@ -80,8 +80,5 @@ def readings_of(
 
 def _beside(archive: Archive, feed: Feed, service: str, at: np.ndarray) -> Expectation:
     """What the baseline in force expects at each of these instants (epoch milliseconds, ascending)."""
-    intervals = at // (1000 * feed.interval_seconds)
-    first, length = (intervals[0].item(), (intervals[-1] - intervals[0]).item() + 1) if len(at) else (0, 0)
     expecting = archive.tables.expecting(feed)
-    beside = expectation(expecting, lambda day: archive.tables.arrays(feed, service, day), first, length)
-    return Expectation(*(column[intervals - first] for column in beside))
+    return expectation(expecting, lambda day: archive.tables.arrays(feed, service, day), at // 1000)

@@ -1,6 +1,7 @@
 """Readings as buckets of equal length, few enough to draw. Each has the lowest, the highest and the mean of its readings, so that
 no spike is lost, and the number of anomalies."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,17 +9,18 @@ import numpy as np
 from contracts.feeds import Feed, Rule
 from serving.band import band
 from serving.expectation import Expectation
+from serving.local_clock import ahead_of_utc
 from serving.merged import Readings
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Buckets, one after the other. Their length is a number of intervals, and they begin at multiples of it since the epoch: a
-    window that moves on keeps its buckets."""
+    """Buckets, one after the other. Their length is a number of intervals. They begin at multiples of it since local midnight, by
+    the clock at the window's start: a window that moves on keeps its buckets."""
 
     interval_seconds: int
     per_bucket: int  # intervals
-    first: int  # number of the first bucket since the epoch
+    start: int  # of the first bucket, epoch seconds
     buckets: int
 
     @property
@@ -27,18 +29,9 @@ class Grid:
         return self.per_bucket * self.interval_seconds
 
     @property
-    def start(self) -> int:
-        """Of the first bucket, epoch seconds."""
-        return self.first * self.seconds
-
-    @property
-    def first_interval(self) -> int:
-        """Number of the first interval since the epoch."""
-        return self.first * self.per_bucket
-
-    @property
-    def intervals(self) -> int:
-        return self.buckets * self.per_bucket
+    def intervals(self) -> np.ndarray:
+        """When each interval begins, epoch seconds."""
+        return self.start + self.interval_seconds * np.arange(self.buckets * self.per_bucket)
 
     def place(self, at: np.ndarray) -> np.ndarray:
         """Indexes of the intervals in which these instants lie (epoch milliseconds)."""
@@ -51,8 +44,8 @@ def grid(feed: Feed, start: float, until: float, width: int) -> Grid:
     divisors = (each for each in range(least, feed.slots + 1) if feed.slots % each == 0)
     per_bucket = next(divisors, -(-least // feed.slots) * feed.slots)
     seconds = per_bucket * feed.interval_seconds
-    first = int(start // seconds)
-    return Grid(feed.interval_seconds, per_bucket, first, int(until // seconds) - first + 1)
+    first = math.floor(start - (start + ahead_of_utc(feed, start)) % seconds)
+    return Grid(feed.interval_seconds, per_bucket, first, int(until - first) // seconds + 1)
 
 
 def buckets(grid: Grid, rule: Rule, readings: Readings, place: np.ndarray, beside: Expectation) -> dict[str, np.ndarray]:

@@ -16,6 +16,7 @@ from serving.dependencies import INVALID, CurrentState
 from serving.fleet_models import FirstBaseline, Fleet, FleetFeed, FleetService, Status
 from serving.judged_incidents import incident_info
 from serving.lake import if_readable
+from serving.local_clock import interval_start
 from serving.memory import Reading
 from serving.merged import merged
 from serving.models import IncidentInfo
@@ -44,9 +45,9 @@ def fleet(
         counted = [each for each in open_incidents if each.verdict is None or each.verdict.kind != "false"]
         groups += [each for each in counted if each.kind == "group"]
         newest = state.newest_at(feed)
-        first = _first(feed, newest, now, points)
-        feeds.append(_feed(state, feed, newest, first, now))
-        services += _services(state, feed, [each for each in counted if each.kind != "group"], as_of, first, points)
+        since = _begin(feed, newest, now, points)
+        feeds.append(_feed(state, feed, newest, since, now))
+        services += _services(state, feed, [each for each in counted if each.kind != "group"], as_of, since, points)
     services.sort(key=_order)
     return Fleet(as_of=as_of, feeds=feeds, services=services, groups=sorted(groups, key=lambda each: each.start, reverse=True))
 
@@ -78,9 +79,9 @@ def patience_of(rule: Incidents, interval_seconds: int) -> Callable[[str], int]:
     return patience
 
 
-def sparkline(feed: Feed, readings: Scored, first: int, points: int) -> dict[str, list]:
-    """The four columns of FleetService, from the interval with the number `first` (since the epoch) on."""
-    places = readings.at // (1000 * feed.interval_seconds) - first
+def sparkline(feed: Feed, readings: Scored, since: int, points: int) -> dict[str, list]:
+    """The four columns of FleetService. since: when the first interval begins, epoch milliseconds."""
+    places = (readings.at - since) // (1000 * feed.interval_seconds)
     there = (places >= 0) & (places < points)
     low, high = band(feed.rule, readings.expected[there], readings.spread[there])
     found: dict[str, list] = {name: [None] * points for name in ("values", "low", "high")}
@@ -101,13 +102,13 @@ def first_baseline(feed: Feed, archived: frozenset[dt.date], today: dt.date) -> 
     return FirstBaseline(dates=sum(of_types[: feed.gate.day_types]), needed=LEAST_DATES * feed.gate.day_types)
 
 
-def _first(feed: Feed, newest: int | None, now: dt.datetime, points: int) -> int:
-    """Number of the interval that the sparklines begin with. They end with the newest reading, or now if its time lies ahead."""
-    end = round(now.timestamp() * 1000)
-    return (end if newest is None else min(newest, end)) // (1000 * feed.interval_seconds) - max(points, 1) + 1
+def _begin(feed: Feed, newest: int | None, now: dt.datetime, points: int) -> int:
+    """When the sparklines begin, epoch milliseconds. They end with the newest reading, or now if its time lies ahead."""
+    end = now.timestamp() if newest is None else min(newest / 1000, now.timestamp())
+    return 1000 * (interval_start(feed, end) - (max(points, 1) - 1) * feed.interval_seconds)
 
 
-def _feed(state: State, feed: Feed, newest: int | None, first: int, now: dt.datetime) -> FleetFeed:
+def _feed(state: State, feed: Feed, newest: int | None, since: int, now: dt.datetime) -> FleetFeed:
     scored_with_one = any(each and each.expected is not None for each in state.memory.services(feed.name).values())
     archived = None if scored_with_one or state.memory.in_baseline(feed.name) else state.tables.dates(feed)
     return FleetFeed(
@@ -116,13 +117,13 @@ def _feed(state: State, feed: Feed, newest: int | None, first: int, now: dt.date
         interval_seconds=feed.interval_seconds,
         timezone=feed.timezone,
         newest_at=None if newest is None else instant(newest),
-        start=instant(1000 * feed.interval_seconds * first),
+        start=instant(since),
         first_baseline=None if archived is None else first_baseline(feed, archived, now.astimezone(feed.zone).date()),
     )
 
 
 def _services(
-    state: State, feed: Feed, incidents: Sequence[IncidentInfo], as_of: dt.datetime | None, first: int, points: int
+    state: State, feed: Feed, incidents: Sequence[IncidentInfo], as_of: dt.datetime | None, since: int, points: int
 ) -> list[FleetService]:
     """Every service of the feed, but for those that it declares retired and of which nothing comes."""
     newest, flagged_since = state.memory.services(feed.name), state.memory.flagged_since(feed.name)
@@ -131,7 +132,7 @@ def _services(
     patience = patience_of(feed.incidents, feed.interval_seconds)
     retired = [re.compile(pattern) for pattern in feed.incidents.retired]
     has_room = len(newest) < state.settings.services_per_feed
-    since, until = (1000 * feed.interval_seconds * number for number in (first, first + points))
+    until = since + 1000 * feed.interval_seconds * points
     found = []
     for name in state.services(feed, DATES):
         scored, incident, past = newest.get(name), of_service.get(name), archived.get(name, NONE)
@@ -152,7 +153,7 @@ def _services(
                 pct=reading.pct if reading else None,
                 anomalous=reading.anomalous if reading else None,
                 incident=incident,
-                **sparkline(feed, readings, first, points),
+                **sparkline(feed, readings, since, points),
             )
         )
     return found

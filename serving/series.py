@@ -12,7 +12,8 @@ from serving import models
 from serving.archived import Archived
 from serving.band import band
 from serving.buckets import buckets, grid
-from serving.expectation import ArraysOfDay, Expectation, expectation
+from serving.expectation import ArraysOfDay, expectation
+from serving.local_clock import interval_start
 from serving.memory import Reading
 from serving.merged import Readings, judged, merged
 from serving.scored import Scored
@@ -39,7 +40,7 @@ def window(feed: Feed, newest: int | None, now: dt.datetime, minutes: int) -> Wi
     span = dt.timedelta(minutes=minutes)
     ahead = max(min(span / 4, LONGEST_AHEAD), dt.timedelta(seconds=2 * feed.interval_seconds))
     live = newest is None or instant(newest) >= now - span
-    going_on = dt.datetime.fromtimestamp(now.timestamp() // feed.interval_seconds * feed.interval_seconds, dt.UTC)
+    going_on = dt.datetime.fromtimestamp(interval_start(feed, now.timestamp()), dt.UTC)
     end = going_on if live else instant(newest)
     return Window(end - span, end, end + ahead, live)
 
@@ -59,10 +60,8 @@ def series(
     archived, live: what history and memory hold of the window. version: of the baseline in force, which `arrays` is.
     """
     cut = grid(feed, shown.start.timestamp(), shown.until.timestamp(), width)
-    beside = expectation(feed, arrays, cut.first_interval, cut.intervals)
     once = merged(archived, live).between(1000 * cut.start, round(1000 * shown.end.timestamp()))
-    place = cut.place(once.at)
-    readings = judged(once, feed.rule, Expectation(*(column[place] for column in beside)), version)
+    readings = judged(once, feed.rule, expectation(feed, arrays, once.at // 1000), version)
     return {
         "feed": feed.name,
         "service": service,
@@ -74,7 +73,7 @@ def series(
         "until": shown.until,
         "live": shown.live,
         "newest": _newest(feed, readings),
-        "buckets": buckets(cut, feed.rule, readings, place, beside),
+        "buckets": buckets(cut, feed.rule, readings, cut.place(once.at), expectation(feed, arrays, cut.intervals)),
     }
 
 

@@ -8,6 +8,12 @@ import { INTERVALS } from "./sparkline.js";
 /** @type {(feed: string, service: string) => string} */
 export const keyOf = (feed, service) => `${feed} ${service}`; // a feed's name has no blank
 
+/** @type {(feed: FleetFeed) => number} by how many seconds its intervals begin after multiples of their length since the epoch */
+const phase = (feed) => (Date.parse(feed.start) / 1000) % feed.interval_seconds;
+
+/** @type {(feed: FleetFeed, at: string) => number} the number of the interval in which a moment lies */
+const numberOf = (feed, at) => Math.floor((Date.parse(at) / 1000 - phase(feed)) / feed.interval_seconds);
+
 export class FleetState {
   constructor() {
     this.asOf = /** @type {string | null} */ (null);
@@ -45,7 +51,7 @@ export class FleetState {
    */
   points(service) {
     const feed = /** @type {FleetFeed} */ (this.feeds.get(service.feed));
-    const first = Math.round(Date.parse(feed.start) / 1000 / feed.interval_seconds);
+    const first = numberOf(feed, feed.start);
     const flagged = new Set(service.flagged);
     /** @type {SparkPoint[]} */
     const found = [];
@@ -63,7 +69,7 @@ export class FleetState {
     const row = this.rows.get(keyOf(point.feed, point.service));
     const feed = this.feeds.get(point.feed);
     if (!row || !feed) return true;
-    const number = Math.floor(Date.parse(point.at) / 1000 / feed.interval_seconds);
+    const number = numberOf(feed, point.at);
     const others = row.points.filter((each) => each.number !== number && each.number > number - INTERVALS);
     others.push({ number, value: point.value, low: point.low, high: point.high, flagged: point.anomalous === true });
     row.points = others.sort((a, b) => a.number - b.number);
@@ -80,7 +86,8 @@ export class FleetState {
    * @param {number} number
    */
   reach(feed, number) {
-    const interval = this.feeds.get(feed)?.interval_seconds ?? 1;
-    if (number * interval * 1000 <= serverNow()) this.ends.set(feed, Math.max(this.ends.get(feed) ?? 0, number));
+    const its = this.feeds.get(feed);
+    const begin = its ? number * its.interval_seconds + phase(its) : number;
+    if (1000 * begin <= serverNow()) this.ends.set(feed, Math.max(this.ends.get(feed) ?? 0, number));
   }
 }

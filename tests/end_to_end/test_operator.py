@@ -14,7 +14,7 @@ from stack.parts.airflow_api import AirflowApi
 from stack.parts.streams import Stream
 from tests.end_to_end.story import FEED
 from tests.serving import derived
-from tests.serving.conftest import CHROMIUM, browser, page  # noqa: F401
+from tests.serving.conftest import CHROMIUM, browser, page, screen  # noqa: F401
 from tests.serving.static.operator.dialogs import log_in, reason
 from tests.support.waiting import until
 

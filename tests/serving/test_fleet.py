@@ -258,11 +258,11 @@ def test_a_status_is_one_of_those_there_are_and_tells_the_truth(behind, reads, k
 @given(st.sets(st.integers(-30, 90)), st.integers(0, 60))
 def test_a_sparkline_has_what_lies_in_its_intervals_and_nothing_else(places, points):
     feed = Feed(name="f", description="d", record="service_use_record", rule=Rule(percent=5))
-    first = START // 10_000
+    since = START // 10_000 * 10_000
     series = Series(len(places))
     for place in places:
         series.put(reading(START + 10_000 * place + 3000, 1000 + place, place % 2 == 0))
-    found = sparkline(feed, series.scored(0, 2 * START), first, points)
+    found = sparkline(feed, series.scored(0, 2 * START), since, points)
     assert found["values"] == [1000 + place if place in places else None for place in range(points)]
     assert found["low"] == [95 if place in places else None for place in range(points)]
     assert found["flagged"] == [place for place in range(points) if place in places and place % 2 == 0]

@@ -97,7 +97,7 @@ def test_wherever_the_seam_lies_the_series_is_that_of_all_readings(readings, arc
     cut = grid(FEED, START.timestamp(), until.timestamp(), width)
     assert cut.buckets <= width
     per = cut.per_bucket
-    shift = round(START.timestamp()) // INTERVAL - cut.first_interval
+    shift = (round(START.timestamp()) - cut.start) // INTERVAL
     for bucket in range(cut.buckets):
         numbers = range(bucket * per - shift, (bucket + 1) * per - shift)
         values = [newest[number] for number in numbers if number in newest]

@@ -12,6 +12,7 @@ from serving.archived import NONE
 from serving.band import band
 from serving.buckets import grid
 from serving.expectation import expectation
+from serving.local_clock import interval_start
 from serving.scored import NOTHING, Reading, Series
 from serving.series import Window, series, window
 from serving.tables import Arrays
@@ -44,9 +45,9 @@ def by_slot(feed: Feed):
 
 def found(feed, arrays, start: dt.datetime, intervals: int) -> dict[dt.datetime, float]:
     """What is expected of so many intervals, where there is a baseline."""
-    first = int(start.timestamp()) // feed.interval_seconds
-    expected = expectation(feed, arrays, first, intervals).expected
-    times = [dt.datetime.fromtimestamp((first + each) * feed.interval_seconds, UTC) for each in range(intervals)]
+    at = interval_start(feed, start.timestamp()) + feed.interval_seconds * np.arange(intervals)
+    expected = expectation(feed, arrays, at).expected
+    times = [dt.datetime.fromtimestamp(each, UTC) for each in at.tolist()]
     return {at: each for at, each in zip(times, expected, strict=True) if not np.isnan(each)}
 
 
@@ -117,7 +118,7 @@ def test_slots_without_baseline_are_left_out():
 
 def test_what_is_expected_grows_with_the_service():
     feed = a_feed(rule=Rule(percent=10))
-    grown = expectation(feed, constant(80.0, feed, growth=1.25), 0, 1)
+    grown = expectation(feed, constant(80.0, feed, growth=1.25), np.array([0]))
     assert [each.item() for each in (*grown, *band(feed.rule, *grown))] == pytest.approx([100, np.nan, 90, 110], nan_ok=True)
 
 
@@ -128,7 +129,7 @@ def test_what_is_expected_grows_with_the_service():
 def test_a_spread_holds_for_its_window_of_slots(clock, spread):
     feed = a_feed(rule=Rule(percent=None, spread=3))
     at = dt.datetime(2026, 11, 18, *clock, tzinfo=UTC)
-    here = expectation(feed, constant(80.0, feed, (1.0, 2.0, np.nan, 4.0), 1.25), int(at.timestamp()) // 60, 1)
+    here = expectation(feed, constant(80.0, feed, (1.0, 2.0, np.nan, 4.0), 1.25), np.array([int(at.timestamp())]))
     low, high = band(feed.rule, *here)
     assert (low.item(), high.item()) == pytest.approx((100 - 3 * spread, 100 + 3 * spread), nan_ok=True)
 
@@ -164,6 +165,41 @@ def test_the_last_bucket_of_a_window_that_was_asked_for_has_its_end_and_nothing_
     readings = [Reading(ms(at + dt.timedelta(minutes=minute)), minute, None, None, None, False, -1) for minute in (-1, 0, 7, 8)]
     found = shown_of(feed, Window(at, at + dt.timedelta(minutes=7), at + dt.timedelta(minutes=7), False), 100, *readings)
     assert (found["buckets"]["count"].tolist(), found["newest"]["value"]) == ([1, 0, 0, 0, 0, 0, 0, 1], 7)
+
+
+@pytest.mark.parametrize(
+    ("timezone", "interval", "begin"),
+    [
+        ("Asia/Kolkata", 3600, "2026-11-18T10:30:00+00:00"),  # 16:00
+        ("Asia/Kathmandu", 1800, "2026-11-18T11:15:00+00:00"),  # 17:00
+        ("America/Chicago", 21_600, "2026-11-18T06:00:00+00:00"),  # midnight
+        ("America/New_York", 86_400, "2026-11-18T05:00:00+00:00"),  # midnight
+    ],
+)
+def test_intervals_are_those_of_the_local_clock(timezone, interval, begin):
+    """A reading of the interval that goes on is in a bucket of its own, and beside what is expected of its own slot."""
+    feed = a_feed(timezone=timezone, interval_seconds=interval, spread_window_seconds=86_400)
+    now, own = dt.datetime(2026, 11, 18, 11, 29, 59, tzinfo=UTC), dt.datetime.fromisoformat(begin)
+    shown = window(feed, None, now, 60 * 24)
+    assert shown.end == own
+    found = shown_of(feed, shown, 4000, Reading(ms(own), 50, None, None, None, False, -1))
+    place = round((own - found["start"]).total_seconds()) // interval
+    assert found["start"] + place * dt.timedelta(seconds=interval) == own
+    assert np.flatnonzero(found["buckets"]["count"]).tolist() == [place]
+    local = own.astimezone(feed.zone)
+    slot = (local.hour * 60 + local.minute) * 60 // interval
+    assert found["newest"]["expected"] == found["buckets"]["expected"][place] == 10_000 * local.isoweekday() + slot
+
+
+def test_a_reading_is_beside_what_its_own_slot_expects_after_a_change_of_the_clocks():
+    """Intervals of six hours begin an hour earlier in UTC from the change on, and the buckets do not."""
+    feed = a_feed(timezone="America/Chicago", interval_seconds=21_600, spread_window_seconds=86_400)
+    at = [dt.datetime(2026, 3, day, hour, tzinfo=feed.zone).astimezone(UTC) for day in (7, 8, 9) for hour in (0, 6, 12, 18)]
+    start = at[0] - dt.timedelta(hours=6)
+    readings = [Reading(ms(each), 50, None, None, None, False, -1) for each in at]
+    found = shown_of(feed, Window(start, at[-1], at[-1], False), 4000, *readings)
+    assert found["newest"]["expected"] == 10_003.0
+    assert found["buckets"]["count"].sum() == len(at)
 
 
 def test_a_feed_that_lies_in_the_past_is_shown_where_it_is():
