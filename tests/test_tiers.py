@@ -45,6 +45,24 @@ def test_a_tier_runs_what_its_fixtures_and_marks_say(suite, tier):
     assert passed(result) == OF_TIER[tier]
 
 
+def test_a_fixture_that_there_is_not_fails_each_tier(suite):
+    suite.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def page(screen): return 1
+
+        def test_plain(): pass
+        @pytest.mark.full
+        def test_of_the_long_run(page): pass
+        """
+    )
+    result = suite.runpytest("--tier=check")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*::test_of_the_long_run: no fixture screen"])
+
+
 def test_what_needs_the_stack_comes_first_and_then_the_stack_stops(suite):
     suite.makepyfile(
         """

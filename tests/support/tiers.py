@@ -107,8 +107,18 @@ def shares(units: set[str], count: int) -> list[set[str]]:
     return found
 
 
+def _refuse_unknown_fixtures(items: list[pytest.Item]) -> None:
+    """Each tier collects all tests: a test that only a longer one runs can't wait with a fixture that there is not."""
+    for item in items:
+        if isinstance(item, pytest.Function):
+            its = item._fixtureinfo
+            if unknown := set(its.names_closure) - its.name2fixturedefs.keys() - {"request"}:
+                raise pytest.UsageError(f"{item.nodeid}: no fixture {', '.join(sorted(unknown))}")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    _refuse_unknown_fixtures(items)
     wanted = TIERS.index(config.getoption("tier"))
     chosen = [item for item in items if TIERS.index(tier(item)) <= wanted]
     if shard := config.getoption("shard"):
