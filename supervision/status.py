@@ -9,6 +9,7 @@ from typing import Any
 from supervision.files import StreamFolder, is_locked, parse_time, stream_folders
 
 STALE_SECONDS = 10.0  # a heartbeat older than this says nothing about the present
+LAUNCH_WITHIN = 60.0  # that the supervision has for the first launch, from when it took the stream over
 REPORTED_STATES = ("starting", "running", "swapping", "stopping")
 
 
@@ -64,7 +65,7 @@ class StreamStatus:
         """Since when it is in its state, as far as its files say: one that does not report, since its last report."""
         reported = parse_time(self.heartbeat.get("at"))
         if self.state == "starting":
-            return self.launched_at
+            return self.launched_at or self.supervised_at
         if self.state == "stopped":
             return (self.supervised_at if self.folder.is_switched_off() else None) or reported
         if self.state in REPORTED_STATES:
@@ -85,9 +86,9 @@ class StreamStatus:
 
 def read_status(folder: StreamFolder, now: dt.datetime | None = None) -> StreamStatus:
     driver, heartbeat, alive = folder.read_driver(), folder.read_heartbeat(), is_locked(folder.driver_lock)
-    beat = parse_time(heartbeat.get("at"))
-    age = max(((now or dt.datetime.now(dt.UTC)) - beat).total_seconds(), 0.0) if beat else None
-    state, problem = _alive(folder, driver, heartbeat, age) if alive else _ended(folder, driver, heartbeat)
+    beat, now = parse_time(heartbeat.get("at")), now or dt.datetime.now(dt.UTC)
+    age = max((now - beat).total_seconds(), 0.0) if beat else None
+    state, problem = _alive(folder, driver, heartbeat, age) if alive else _ended(folder, driver, heartbeat, now)
     return StreamStatus(folder, alive, driver, heartbeat, age, state, problem)
 
 
@@ -101,14 +102,20 @@ def stopped_on_request(heartbeat: Mapping[str, Any]) -> bool:
     return heartbeat.get("state") == "stopping" and not heartbeat.get("last_error")
 
 
-def _ended(folder: StreamFolder, driver: dict[str, Any], heartbeat: dict[str, Any]) -> tuple[str, str | None]:
+def _ended(folder: StreamFolder, driver: dict[str, Any], heartbeat: dict[str, Any], now: dt.datetime) -> tuple[str, str | None]:
     if folder.is_switched_off() or stopped_on_request(heartbeat):
         return "stopped", None
     if not driver and is_locked(folder.launch_lock):
         return "starting", None  # spark-submit runs, and its driver does not yet
+    if not driver and folder.read_supervisor() and not folder.read_launch().at and _just_looked_at(folder, now):
+        return "starting", None  # the supervision has taken the stream over, and has launched nothing yet
     if "pid" in driver:
         return "dead", f"driver {driver['pid']} is gone: see {folder.name}/{folder.log.name}"
     return "dead", f"no readable {folder.driver_file.name}: no driver got that far"
+
+
+def _just_looked_at(folder: StreamFolder, now: dt.datetime) -> bool:
+    return now.timestamp() - folder.look_mark() / 1e9 < LAUNCH_WITHIN
 
 
 def _alive(folder: StreamFolder, driver: dict[str, Any], heartbeat: dict[str, Any], age: float | None) -> tuple[str, str | None]:

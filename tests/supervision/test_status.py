@@ -6,7 +6,7 @@ import os
 import pytest
 
 from supervision.files import LaunchRecord, StreamFolder, locked, write_launch
-from supervision.status import STALE_SECONDS, read_all, read_status
+from supervision.status import LAUNCH_WITHIN, STALE_SECONDS, read_all, read_status
 
 NOW = dt.datetime.now(dt.UTC)
 
@@ -64,6 +64,18 @@ def test_a_driver_reports_also_when_the_clock_was_set_back_since_its_start(drive
     beat(driver, ago(600), baseline_version=4)
     found = read_status(driver, ago(599))
     assert (found.state, found.age, found.heartbeat["baseline_version"]) == ("running", 1.0, 4)
+
+
+def test_a_stream_that_the_supervision_has_just_taken_over_is_starting(folder):
+    folder.write_supervisor("attempt-1")
+    taken = dt.datetime.fromtimestamp(folder.look_mark() / 1e9, dt.UTC)
+    found = read_status(folder, taken + dt.timedelta(seconds=LAUNCH_WITHIN - 1))
+    assert (found.state, found.problem, found.since) == ("starting", None, taken)
+    found = read_status(folder, taken + dt.timedelta(seconds=LAUNCH_WITHIN + 1))
+    assert (found.state, found.problem) == ("dead", "no readable driver.json: no driver got that far")
+    with locked(folder.launch_lock) as lock:
+        write_launch(lock, LaunchRecord(7, taken.timestamp(), 0, 0))
+    assert read_status(folder, taken).state == "dead", "the first launch has failed"
 
 
 def test_a_driver_whose_lock_is_free_is_dead_however_fresh_its_heartbeat(folder):
