@@ -5,6 +5,7 @@ The capture is checked as a whole before anything is written. Every mistake in i
 
 import zoneinfo
 from argparse import Namespace
+from functools import partial
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
@@ -17,6 +18,7 @@ from jobs.backends.settings import Platform
 from jobs.errors import JobError
 from jobs.formats import capture_files, capture_mistakes
 from jobs.formats.capture_mistakes import CaptureOptions
+from jobs.formats.iso_times import iso_text
 from jobs.transforms import capture_cells
 from jobs.transforms.history_rows import placed
 
@@ -32,12 +34,13 @@ def main(platform: Platform) -> None:
             found = capture_files.find(session, path, SEPARATORS[options.separator])
             print(f"reading {path}: {len(found.files):,} file(s), {found.format}", flush=True)
             columns, wrong = capture_mistakes.columns(found, capture_options)
+            written = capture_options.time_format
             marked = capture_cells.readings(
                 found.cells(**columns),
                 capture_options.clock,
                 capture_options.time_unit,
                 feed.timezone,
-                capture_options.time_format,
+                written and partial(iso_text, form=written),
             )
             counts = capture_mistakes.counts(marked)
             mistakes += wrong + capture_mistakes.wrong_rows(marked, counts, columns, capture_options)

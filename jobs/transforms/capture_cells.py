@@ -6,13 +6,12 @@ are in; Broken string, the line of a CSV that has too few or too many fields. Al
 """
 
 import datetime as dt
+from collections.abc import Callable
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from contracts.captures import MISSING
-from contracts.time_formats import FIRST_SHORT_YEAR, MONTHS, TimeFormat
 from jobs.transforms import local_time
 
 NUMBERS = (T.IntegralType, T.DecimalType, T.FloatType, T.DoubleType)
@@ -37,10 +36,13 @@ _OFFSET = r"\s*(Z|[+-]\d\d:?\d\d)$"
 _NUMBER = r"^[+-]?\d{1,20}(\.\d*)?$"
 _COUNT = r"^\+?\d{1,18}(\.0*)?$"
 _BLANKS = " \t\r\n"
+MISSING = r"(?i)^\s*(nan|null|none|na|n/a)?\s*$"  # a cell of a row without a value
 _DECIMAL = "decimal(29,9)"
 
 
-def readings(cells: DataFrame, clock: str, unit: str | None, timezone: str, form: TimeFormat | None = None) -> DataFrame:
+def readings(
+    cells: DataFrame, clock: str, unit: str | None, timezone: str, as_iso: Callable[[Column], Column] | None = None
+) -> DataFrame:
     """Cells, with what they say and what is wrong with them:
 
     ServiceName string, without blanks around it; null: none. Value long; null: no whole number of 0 or more. Gap boolean: a row
@@ -53,12 +55,12 @@ def readings(cells: DataFrame, clock: str, unit: str | None, timezone: str, form
       (something that is none), OtherDate than that of the folder Date=… that the file is in. Good: none of them, and no Gap.
 
     clock: the zone whose wall clock times without an offset are of; unit: that of times that are numbers; timezone: the feed's;
-    form: of times that are text and not ISO 8601.
+    as_iso: makes ISO 8601 of times that are text of another format.
     """
     named = cells.withColumn("ServiceName", F.nullif(_text("ServiceCell"), F.lit("")))
     value, kind = F.col("ValueCell"), cells.schema["ValueCell"].dataType
     counted = named.withColumns({"Value": _whole_number(value, kind), "Gap": _missing(value, kind) & F.col("Broken").isNull()})
-    read = _times(counted, unit, form)
+    read = _times(counted, unit, as_iso)
     exactly = F.when(_within(F.col("Exact")), F.timestamp_millis("Exact"))
     on_clock = F.when(~F.col("Never"), F.col("First"))
     timed = _passes(read, clock).withColumns(
@@ -116,13 +118,13 @@ def _within(milliseconds: Column) -> Column:
     return (milliseconds >= FIRST) & (milliseconds < END)
 
 
-def _times(rows: DataFrame, unit: str | None, form: TimeFormat | None) -> DataFrame:
+def _times(rows: DataFrame, unit: str | None, as_iso: Callable[[Column], Column] | None) -> DataFrame:
     """Rows with Exact, milliseconds; Wall, milliseconds as if the wall clock were UTC's; Number decimal, a time that is a number.
     Exact or Wall is not null where the time can be read; both are null for a number without a unit.
     """
     cell, kind, nothing = F.col("TimeCell"), rows.schema["TimeCell"].dataType, F.lit(None).cast("long")
     if isinstance(kind, T.StringType) and not unit:
-        return _from_text(rows, form)
+        return _from_text(rows, as_iso)
     if isinstance(kind, T.TimestampType):
         return rows.withColumns({"Exact": F.unix_millis(cell), "Wall": nothing, "Number": nothing})
     if isinstance(kind, TIMES):
@@ -131,34 +133,9 @@ def _times(rows: DataFrame, unit: str | None, form: TimeFormat | None) -> DataFr
     return number.withColumns({"Exact": _milliseconds(F.col("Number"), unit) if unit else nothing, "Wall": nothing})
 
 
-def iso_text(text: Column, form: TimeFormat) -> Column:
-    """Text of that format as ISO 8601; null, or no time either, where it is of another."""
-    parts = {name: F.regexp_extract(text, form.pattern(), number) for number, name in enumerate(form.directives, 1)}
-
-    def padded(number: Column) -> Column:
-        return F.lpad(number.cast("string"), 2, "0")
-
-    year = parts.get("%Y")
-    if year is None:
-        year = parts["%y"].cast("int") + F.when(parts["%y"].cast("int") < FIRST_SHORT_YEAR, 2000).otherwise(1900)
-    named = "%b" in parts
-    month = F.array_position(F.array(*map(F.lit, MONTHS)), F.lower(parts["%b"])) if named else parts["%m"]
-    date = F.concat_ws("-", year.cast("string"), padded(month), padded(parts["%d"]))
-    if "%M" not in parts:
-        return F.when(text.rlike(form.pattern()), date)
-    hour = parts.get("%H")
-    if hour is None:
-        twelve, after_noon = parts["%I"].cast("int"), F.lower(parts["%p"]) == "pm"
-        hour = F.when(twelve.between(1, 12), twelve % 12 + F.when(after_noon, 12).otherwise(0)).otherwise(99)
-    clock = F.concat_ws(":", padded(hour), parts["%M"], parts.get("%S", F.lit("00")))
-    fraction = [F.lit("."), parts["%f"]] if "%f" in parts else []
-    zone = [parts["%z"]] if "%z" in parts else []
-    return F.when(text.rlike(form.pattern()), F.concat(date, F.lit("T"), clock, *fraction, *zone))
-
-
-def _from_text(rows: DataFrame, form: TimeFormat | None) -> DataFrame:
+def _from_text(rows: DataFrame, as_iso: Callable[[Column], Column] | None) -> DataFrame:
     """As `_times`. One step after the other, so that Spark computes none of them twice."""
-    text = rows.withColumn("_text", iso_text(_text("TimeCell"), form) if form else _text("TimeCell"))
+    text = rows.withColumn("_text", as_iso(_text("TimeCell")) if as_iso else _text("TimeCell"))
     iso = text.withColumn("_iso", F.when(F.col("_text").rlike(_ISO), F.translate("_text", ",", ".")))
     # the offset is looked for behind the minutes, where there is little to look through
     zoned = iso.withColumn("_offset", F.regexp_extract(F.substring("_iso", 17, 50), _OFFSET, 1))

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from decimal import Decimal
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -9,6 +10,7 @@ from pyspark.sql import types as T
 
 from contracts import captures
 from contracts.time_formats import TimeFormat
+from jobs.formats.iso_times import iso_text as spark_text
 from jobs.transforms import capture_cells as cells
 from sources.columns import iso_text, text_times
 
@@ -89,7 +91,13 @@ FORMS = {  # by format: times of it, and what only looks so
 def test_a_time_of_another_format_is_what_a_replay_reads(spark, form):
     texts, written = FORMS[form], TimeFormat.parsed(form)
     rows = spark.createDataFrame([(text,) for text in [*texts, "", None]], "TimeCell string")
-    read = cells.readings(rows.selectExpr("TimeCell", "'a' ServiceCell", "'1' ValueCell", *PLACE), "UTC", None, "UTC", written)
+    read = cells.readings(
+        rows.selectExpr("TimeCell", "'a' ServiceCell", "'1' ValueCell", *PLACE),
+        "UTC",
+        None,
+        "UTC",
+        partial(spark_text, form=written),
+    )
     stamps, readable, _ = text_times(iso_text(pa.array([*texts, "", None]), written))
     replayed = [int(stamp) if good else None for stamp, good in zip(stamps, readable, strict=True)]
     found = [(row.millis, row.NoTime) for row in read.selectExpr("unix_millis(Timestamp) millis", "NoTime").collect()]
@@ -99,3 +107,7 @@ def test_a_time_of_another_format_is_what_a_replay_reads(spark, form):
 
 def test_every_unit_that_can_be_named_can_be_counted_in():
     assert tuple(cells.UNITS) == captures.UNITS
+
+
+def test_what_is_no_value_is_the_same_to_all_that_read_captures():
+    assert cells.MISSING == captures.MISSING
