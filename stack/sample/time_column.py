@@ -24,7 +24,7 @@ REMEDY = (
     "write ISO 8601 (2014-07-01 00:30:00, with or without offset), epoch seconds or epoch milliseconds; "
     f"or say how the times are written: --time-format '{EXAMPLE}'"
 )
-_DATES = [f"{date.replace(' ', mark)}" for mark in "/.-" for date in ("%d %m %Y", "%m %d %Y", "%Y %m %d", "%d %m %y", "%m %d %y")]
+_DATES = [date.replace(" ", mark) for mark in "/.-" for date in ("%d %m %Y", "%m %d %Y", "%Y %m %d", "%d %m %y", "%m %d %y")]
 _CLOCKS = ["", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p"]
 # Those that are tried where no option names one.
 COMMON = [

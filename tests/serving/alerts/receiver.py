@@ -64,7 +64,7 @@ def receiving() -> Iterator[Receiver]:
             length = int(self.headers["content-length"])
             body = self.rfile.read(length)
             if len(body) < length:
-                return  # the sender has died on the way: nobody takes a part of a message
+                return  # the sender was killed; a receiver does not take a part of a message
             code, headers, said = receiver.answers.pop(0) if receiver.answers else (200, {}, b"ok")
             if code == 200:
                 receiver.came.append(Received(self.path, {name.lower(): value for name, value in self.headers.items()}, body))

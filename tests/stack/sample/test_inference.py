@@ -17,7 +17,6 @@ from contracts.time_formats import TimeFormat
 from stack.errors import StackError
 from stack.sample.files import read_sample
 from stack.sample.inference import Found, Given, found_in
-from stack.sample.time_column import COMMON
 
 START = dt.datetime(2024, 3, 4, tzinfo=dt.UTC)
 INTERVALS = [10, 60, 300, 600, 900, 1800, 3600, 7200, 86_400]
@@ -63,32 +62,6 @@ def test_the_interval_is_found_in_gaps_repeats_and_any_order_however_times_are_w
     assert (read.times.column, read.value, read.interval) == ("at", "calls", interval)
     assert read.times.unit == (written if written in ("s", "ms") else None)
     assert (read.first, read.last) == tuple(round(time.timestamp() * 1000) for time in (min(at), max(at)))
-
-
-@pytest.mark.parametrize("form", [form.text for form in COMMON])
-def test_a_common_format_of_times_is_found_by_a_day_after_the_12th(tmp_path, form):
-    at = [dt.datetime(2031, 1, 28) + dt.timedelta(days=each) for each in range(9)]
-    read = found(file(tmp_path, "at;calls", *(f"{time.strftime(form)};{time.day}" for time in at)), timezone="UTC")
-    assert (read.times.column, read.times.form.text, read.interval) == ("at", form, 86_400)
-    assert (read.first, read.last) == tuple(round(time.replace(tzinfo=dt.UTC).timestamp() * 1000) for time in (at[0], at[-1]))
-    assert read.why["time"] == f"the only column of times: local times, {form}"
-
-
-def test_days_that_could_be_months_are_asked_for_and_the_option_says_it(tmp_path):
-    path = file(tmp_path, "at,calls", "01/02/2024 00:00,1", "01/02/2024 00:05,2", "01/02/2024 00:10,3")
-    assert refusal(path, timezone="UTC") == (
-        "whether the day or the month comes first in its times: ['%d/%m/%Y %H:%M', '%m/%d/%Y %H:%M']\nwhat to do: --time-format"
-    )
-    read = found(path, timezone="UTC", time_format=TimeFormat.parsed("%m/%d/%Y %H:%M"))
-    assert read.first == round(dt.datetime(2024, 1, 2, tzinfo=dt.UTC).timestamp() * 1000)
-
-
-def test_the_row_that_is_written_otherwise_is_named_far_behind_the_first(tmp_path):
-    rows = [f"{13 + row // 288}.05.2024 {row // 12 % 24:02}:{row % 12 * 5:02},1" for row in range(1500)]
-    path = file(tmp_path, "at,calls", *rows, "2024-05-19 00:00,1")
-    assert refusal(path, timezone="UTC").startswith(
-        f"{path}:1502: column 'at': '2024-05-19 00:00' is no time of the format %d.%m.%Y %H:%M"
-    )
 
 
 @pytest.mark.parametrize(("day", "hours"), [("2024-03-10", 23), ("2024-11-03", 25), ("2024-11-04", 24)])
