@@ -1,5 +1,7 @@
 """The tiers leave out what they should and nothing else, and a skip that nobody allowed fails the run."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,6 +118,10 @@ def test_one_worker_runs_all_that_needs_a_whole_stack():
     stacks += [f"{tiers.PAGES}::test_a[{page}]" for page in ("rides.md", tiers.PAGE)]
     assert {scope(None, nodeid) for nodeid in stacks} == {"whole stacks"}
     assert scope(None, "tests/jobs/test_killed.py::test_a") == "tests/jobs/test_killed.py"
+
+
+def test_some_of_a_room_of_the_long_run_is_in_every_tier():
+    assert all(Path(file).is_file() and file.startswith(tiers.FULL_ROOMS) for file in tiers.EVERY_TIER)
 
 
 @pytest.mark.parametrize("shard", ["0/3", "4/3", "2", "a/b", ""])

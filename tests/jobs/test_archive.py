@@ -126,6 +126,7 @@ def test_late_dates_stand_in_the_commits_note(run_job, live_platform, broker, fe
     assert "2 records of 2026-11-19 to 2026-11-20, late ones of 2026-11-19" in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_readings_of_today_are_not_late_after_one_of_a_date_to_come(run_job, live_platform, broker, feed):
     """A clock that is ahead gives a reading of a date to come, which is the table's newest until then."""
     now, day = dt.datetime.now(dt.UTC), dt.timedelta(days=1)

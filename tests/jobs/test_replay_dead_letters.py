@@ -62,6 +62,7 @@ def test_what_can_be_read_now_goes_back_once_and_the_rest_stays(spark, run_job, 
     assert kept(spark, live_platform, feed) == [("www", NOON, 7, FRIDAY)]
 
 
+@pytest.mark.full
 def test_a_letter_of_a_topic_that_was_made_anew_is_another_one_than_that_of_the_same_place(
     run_job, live_platform, broker, feed, reading, capsys
 ):

@@ -2,8 +2,8 @@
 
 `--tier check` runs what needs no broker, `test` each kind of real part once, and `all`, the default, everything. A test is in the
 tier that its fixtures and its room put it in: one that asks for a fixture of PARTS, or stands in LONG_ROOMS, is not in `check`.
-Only `all` runs FULL_ROOMS. Two marks say what these do not: `parts` (it starts a broker, cluster or stack by itself) and `full`
-(only `all` runs it).
+Only `all` runs FULL_ROOMS, except EVERY_TIER. Two marks say what these do not: `parts` (it starts a broker, cluster or stack by
+itself) and `full` (only `all` runs it).
 
 A unit stays together in one shard and on one worker: a file, the files of a pattern of UNITS, which share a costly fixture, or a
 page that is typed. Costly units run first, so that the workers end at about the same time; `costs.json` says what each took. All
@@ -27,7 +27,12 @@ TIERS = ("check", "test", "all")
 STACK = "platform_stack"
 PARTS = {"broker", STACK, "cluster"}
 LONG_ROOMS = ("tests/jobs/",)  # they make Delta tables with Spark, test by test: not for `check`
-FULL_ROOMS = ("tests/bench/", "tests/delivery/")  # the benchmarks, and what Kafka itself promises: for `all`
+FULL_ROOMS = ("tests/bench/", "tests/delivery/", "tests/serving/static/")  # benchmarks, what Kafka itself promises, and pages
+# Of these: what a service's page shows, whether anyone can use each page, how soon it shows a record, and who may act.
+EVERY_TIER = tuple(
+    f"tests/serving/static/{name}.py"
+    for name in ("test_app", "test_accessibility", "test_within_a_second", "operator/test_login")
+)
 UNITS = ("tests/delivery/*", "tests/jobs/test_*_baseline.py")
 PAGES = "tests/docs/test_pages.py"
 PAGE = "access-logs.md"  # the page that the tier `test` types
@@ -89,7 +94,7 @@ def cost(name: str) -> float:
 
 def tier(item: pytest.Item) -> str:
     """The smallest tier that runs the test."""
-    if item.get_closest_marker("full") or item.nodeid.startswith(FULL_ROOMS):
+    if item.get_closest_marker("full") or (item.nodeid.startswith(FULL_ROOMS) and not item.nodeid.startswith(EVERY_TIER)):
         return "all"
     real = PARTS & _fixtures(item) or item.get_closest_marker("parts")
     real = real or item.nodeid.startswith(LONG_ROOMS)

@@ -57,6 +57,7 @@ def test_what_is_open_at_the_first_start_is_told_and_each_event_from_then_on_onc
     assert (letter["severity"], letter["route"], letter["feed"]) == ("critical", "on-call", feed.name)
 
 
+@pytest.mark.full
 def test_what_is_refused_becomes_a_dead_letter_and_can_be_tried_again(
     broker, topics, at, receiver, declare_route, start, alerts, tmp_path
 ):
@@ -83,6 +84,7 @@ def test_what_is_refused_becomes_a_dead_letter_and_can_be_tried_again(
     assert (line["act"], line["messages"]) == ("alerts retry", [id_])
 
 
+@pytest.mark.full
 def test_an_opening_that_is_tried_again_opens_nothing_that_is_over(broker, topics, at, receiver, declare_route, start, alerts):
     receiver.answers = [(404, {}, b"wrong key")] * 3
     member = start(declare_route())
@@ -99,6 +101,7 @@ def test_an_opening_that_is_tried_again_opens_nothing_that_is_over(broker, topic
     assert "of serving" in member.log.read_text().partition("not sent: the incident is over")[0].rpartition("opened a@")[2]
 
 
+@pytest.mark.full
 def test_what_somebody_looks_after_is_not_escalated(broker, topics, feed, lake, at, receiver, declare_route, start):
     world.say(lake, feed, 1, "acknowledge", at(0), ServiceName="a", IncidentId=f"a@{at(0):%Y-%m-%dT%H:%M:%SZ}")
     member = start(declare_route(escalation={"after": "1 second", "target": WEBHOOK}))

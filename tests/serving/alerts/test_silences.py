@@ -10,6 +10,7 @@ from tests.serving.alerts.test_process import caught_up, rows
 from tests.support.waiting import until
 
 
+@pytest.mark.full
 def test_a_silence_holds_at_once_and_until_it_is_ended(broker, topics, at, receiver, declare_route, start, alerts, tmp_path):
     member = start(declare_route())
     until("it has begun", lambda: caught_up(broker), detail=lambda: member.log.read_text())

@@ -73,6 +73,7 @@ def test_each_row_that_changes_is_an_event_of_those_who_ask_for_it(served_state,
     assert of_all[0][1] == "alive", "no rows unless they are asked for"
 
 
+@pytest.mark.full
 def test_what_a_listener_missed_comes_first_as_long_as_the_query_is_followed(served_state, places, monkeypatch):
     url, state = served_state
     with rows(url, places) as lines:
@@ -112,6 +113,7 @@ def test_rows_of_a_transaction_come_once_it_is_committed(served_state, places, b
                 assert shown(heard(lines, 1)) == [("a", "commit_transaction", False)]
 
 
+@pytest.mark.full
 def test_new_partitions_and_topics_that_are_made_anew_are_read_from_their_beginning(served_state, places, broker):
     url, _ = served_state
     with rows(url, places) as lines:
@@ -129,6 +131,7 @@ def test_new_partitions_and_topics_that_are_made_anew_are_read_from_their_beginn
         assert shown(heard(lines, 1)) == [("a", "again", False)]
 
 
+@pytest.mark.full
 def test_a_query_that_is_no_longer_declared_ends_the_streams_of_its_rows(served_state, places, online):
     url, _ = served_state
     declare_query(online.feeds, "another", "shared")
