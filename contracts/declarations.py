@@ -4,6 +4,7 @@ import re
 import zoneinfo
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -18,8 +19,14 @@ Duration = Annotated[str, Field(pattern=r"^[0-9]{1,6} (milliseconds?|seconds?|mi
 TopicName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,3}$")]
 
 
+@cache
+def _zones() -> set[str]:
+    """To list them reads some six hundred files."""
+    return zoneinfo.available_timezones()
+
+
 def _known_zone(value: str) -> str:
-    if value not in zoneinfo.available_timezones():
+    if value not in _zones():
         raise ValueError(f"no time zone {value!r} in the IANA database")
     return value
 

@@ -3,11 +3,13 @@
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from functools import cache
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.sessions import SessionMiddleware
+from starlette.routing import BaseRoute
 
 from serving import (
     baseline_routes,
@@ -47,6 +49,16 @@ ROUTES = (health, fleet, overview, *OF_FEEDS, query_routes, metrics, access_rout
 LOGIN_SECONDS = 12 * 3600
 
 
+@cache
+def _routes() -> list[BaseRoute]:
+    """Those of ROUTES, made once for all apps of a process: they hold no state, and take longer than all else of an app."""
+    router = APIRouter()
+    for each in ROUTES:
+        guarded = {} if each is provider_routes else LOGIN_NEEDED
+        router.include_router(each.router, responses=OF_EVERY_PATH | guarded)
+    return router.routes
+
+
 def create_app(settings: Settings) -> FastAPI:
     """The app over the declared feeds. Following Kafka starts and ends with the app's lifespan."""
     state = State.of(settings)
@@ -75,6 +87,7 @@ def create_app(settings: Settings) -> FastAPI:
         summary="What each service's traffic should be, what it is, and where they part.",
         description="Instants are ISO 8601 in UTC. Errors are application/problem+json and say what to do.",
         lifespan=lifespan,
+        routes=_routes(),
         docs_url=None,  # its page loads scripts from elsewhere, which the content security policy forbids
         redoc_url=None,
     )
@@ -93,9 +106,6 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(KnownHosts, allowed=settings.hosts)
     app.add_middleware(HeadRequests)
     app.add_middleware(SecurityHeaders)
-    for each in ROUTES:
-        guarded = {} if each is provider_routes else LOGIN_NEEDED
-        app.include_router(each.router, responses=OF_EVERY_PATH | guarded)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app
 
