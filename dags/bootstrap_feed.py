@@ -22,7 +22,7 @@ import datetime as dt
 
 from airflow.sdk import Param
 
-from contracts.captures import SEPARATORS, UNITS
+from contracts.captures import HIGHEST_SCALE, SEPARATORS, UNITS
 from contracts.feeds import load_feeds
 from contracts.time_formats import EXAMPLE
 from dags.feed_dags import MINUTE, RUN_ID, asset, build_check_promote, feed_dag
@@ -39,6 +39,14 @@ PARAMS = {
     "service_column": optional("Service column", "Column of the service. Empty: the feed's key."),
     "time_column": optional("Time column", "Column of the time. Empty: the feed's time."),
     "value_column": optional("Value column", "Column of the value. Empty: the feed's value."),
+    "value_scale": Param(
+        None,
+        type=["integer", "null"],
+        minimum=1,
+        maximum=HIGHEST_SCALE,
+        title="Value scale",
+        description="Values are multiplied by it and rounded: 1000 counts 2.5 s as 2500 ms. Empty: values are whole numbers.",
+    ),
     "timezone": optional("Time zone", "Time zone of times without an offset. Empty: the feed's time zone."),
     "time_unit": Param(
         None,

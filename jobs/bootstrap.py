@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from contracts import placed_by
-from contracts.captures import SEPARATORS, UNITS
+from contracts.captures import HIGHEST_SCALE, SEPARATORS, UNITS
 from contracts.time_formats import EXAMPLE, TimeFormat, TimeFormatError
 from jobs.backends import history_table, settings, spark
 from jobs.backends.settings import Platform
@@ -41,6 +41,7 @@ def main(platform: Platform) -> None:
                 capture_options.time_unit,
                 feed.timezone,
                 written and partial(iso_text, form=written),
+                capture_options.value_scale,
             )
             counts = capture_mistakes.counts(marked)
             mistakes += wrong + capture_mistakes.wrong_rows(marked, counts, columns, capture_options)
@@ -75,6 +76,7 @@ def _options() -> Namespace:
     add("--service-column", metavar="C", help="column of service names (default: the feed's key)")
     add("--time-column", metavar="C", help="column of times (default: the feed's time)")
     add("--value-column", metavar="C", help="column of values (default: the feed's value)")
+    add("--value-scale", type=int, metavar="N", help="multiply values by N and round them: 1000 counts 2.5 s as 2500 ms")
     add("--timezone", metavar="ZONE", help="zone whose wall clock shows times without an offset (default: the feed's)")
     add("--time-unit", choices=UNITS, help="what times count that are numbers, since 1970-01-01 UTC")
     add("--time-format", metavar="FORMAT", help=f"how times are written that are not ISO 8601, e.g. {EXAMPLE.replace('%', '%%')}")
@@ -86,6 +88,7 @@ def _options() -> Namespace:
     columns |= {"TimeCell": options.time_column or feed.time, "ValueCell": options.value_column or feed.value}
     clock = options.timezone if options.timezone in zoneinfo.available_timezones() else feed.timezone
     options.capture = CaptureOptions(options.service, columns, options.timezone, clock, options.time_unit, feed.timezone)
+    options.capture.value_scale = options.value_scale
     return options
 
 
@@ -95,6 +98,9 @@ def _wrong_options(options: Namespace) -> list[str]:
         mistakes.append("--service and --service-column exclude each other: one name for all rows, or a column of names")
     if options.service is not None and not options.service.strip():
         mistakes.append("--service is empty; give a name")
+    if options.value_scale is not None and not 1 <= options.value_scale <= HIGHEST_SCALE:
+        mistakes.append(f"--value-scale {options.value_scale}: a whole number from 1 to {HIGHEST_SCALE:,}")
+        options.capture.value_scale = None
     if options.time_format:
         try:
             options.capture.time_format = TimeFormat.parsed(options.time_format)

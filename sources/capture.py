@@ -77,6 +77,7 @@ class Capture:
     timezone: str | None = None  # of times without an offset; default: the feed's
     separator: str = "comma"  # of a CSV: one of SEPARATORS
     time_format: TimeFormat | None = None  # of times that are text and not ISO 8601
+    value_scale: int | None = None  # what values are multiplied by, and rounded
 
     def __post_init__(self):
         if self.service and self.service_column:
@@ -145,7 +146,7 @@ class Capture:
             part = "key"
             services, unnamed = cells.names(rows["key"] if "key" in rows else pa.repeat(self.service, len(lines)))
             part = "value"
-            values, valueless = cells.values(rows["value"])
+            values, valueless = cells.values(rows["value"], self.value_scale)
             gaps = cells.missing(rows["value"])
             part = "time"
             times, timeless = cells.times(rows["time"], clock, services, self.time_format)

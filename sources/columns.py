@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contracts.captures import MISSING
+from contracts.captures import AMOUNT, MISSING
 from contracts.time_formats import FIRST_SHORT_YEAR, MONTHS, TimeFormat
 from sources.wall_clock import WallClock
 
@@ -18,6 +18,7 @@ CALENDAR = (
 EPOCH = r"^\s*\d{9,14}\s*$"
 FIRST_EPOCH_MS = 100_000_000_000  # below: epoch seconds (until the year 5138); from here: epoch milliseconds (since 1973)
 ISO = "ISO 8601 (1998-06-10 17:30:00, with or without offset) or an epoch number"
+EXACT = 2**53  # whole numbers below are exact as doubles
 COUNT = r"^\s*\+?\d{1,18}(?:\.0*)?\s*$"
 
 
@@ -46,8 +47,14 @@ def names(cells: pa.Array) -> tuple[pa.Array, Mistakes]:
     return text, _reasons(_true(pc.equal(text, "")), cells, "no service name")
 
 
-def values(cells: pa.Array) -> tuple[np.ndarray, Mistakes]:
-    """Counts as int64; missing, negative and fractional ones are mistakes. A whole number may be written 12.0."""
+def values(cells: pa.Array, scale: int | None = None) -> tuple[np.ndarray, Mistakes]:
+    """Counts as int64; missing, negative and fractional ones are mistakes. A whole number may be written 12.0.
+
+    scale: what the cells are multiplied by. Then fractions are no mistakes: `scaled` rounds.
+    """
+    if scale:
+        numbers, good = scaled(cells, scale)
+        return numbers, _reasons(~good, cells, "value {} is not a number of 0 or more")
     if _is_text(cells.type):
         good = _true(pc.match_substring_regex(cells, COUNT))
         digits = pc.replace_substring_regex(pc.utf8_trim_whitespace(cells), r"^\+|\.0*$", "")
@@ -58,11 +65,34 @@ def values(cells: pa.Array) -> tuple[np.ndarray, Mistakes]:
         numbers = pc.fill_null(signed, 0).to_numpy() * good
     elif pa.types.is_floating(cells.type):
         floats = pc.fill_null(cells, -1.0).to_numpy(zero_copy_only=False)
-        good = (floats >= 0) & (floats < 2**53) & (np.floor(floats) == floats)
+        good = (floats >= 0) & (floats < EXACT) & (np.floor(floats) == floats)
         numbers = np.where(good, floats, 0).astype(np.int64)
     else:
         raise TypeError(f"holds {cells.type}, not numbers")
     return numbers, _reasons(~good, cells, "value {} is not a whole number of 0 or more")
+
+
+def scaled(cells: pa.Array, scale: int) -> tuple[np.ndarray, np.ndarray]:
+    """(int64, boolean: it is one): each number of 0 or more times `scale`, as doubles have it, to the nearest whole number, and
+    half way between two to the even one (IEEE 754). `capture_cells` computes the same in Spark."""
+    numbers, good = amounts(cells)
+    whole = np.rint(numbers * scale)
+    good &= whole < EXACT
+    return np.where(good, whole, 0).astype(np.int64), good
+
+
+def amounts(cells: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """(float64, boolean: it is one): the numbers of 0 or more; 0 where there is none. Raises TypeError for no numbers."""
+    if _is_text(cells.type):
+        good = _true(pc.match_substring_regex(cells, AMOUNT))
+        text = pc.replace_substring_regex(pc.utf8_trim_whitespace(cells), r"^\+", "")
+        numbers = pc.if_else(pa.array(good), text, "0").cast(pa.float64()).to_numpy()
+    elif pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type):
+        numbers = pc.fill_null(cells.cast(pa.float64(), safe=False), -1.0).to_numpy(zero_copy_only=False)
+        good = numbers >= 0
+    else:
+        raise TypeError(f"holds {cells.type}, not numbers")
+    return np.where(good, numbers, 0), good
 
 
 def missing(cells: pa.Array) -> np.ndarray:
@@ -77,9 +107,7 @@ def times(cells: pa.Array, clock: WallClock, services: pa.Array, form: TimeForma
 
     form: how text is written that is not ISO 8601.
     """
-    readable = (
-        f"of the format {form.text}" if form else "ISO 8601 (1998-06-10 17:30:00, with or without offset) or an epoch number"
-    )
+    readable = f"of the format {form.text}" if form else ISO
     if form and not _is_text(cells.type):
         raise TypeError(f"holds {cells.type}, no text, so it has no --time-format")
     if pa.types.is_timestamp(cells.type):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from contracts.captures import SEPARATORS
+from contracts.captures import HIGHEST_SCALE, SEPARATORS
 from contracts.time_formats import EXAMPLE, TimeFormat, TimeFormatError
 from sources.producer import Acks
 
@@ -41,6 +41,16 @@ Times = Annotated[
 ]
 Values = Annotated[
     str | None, typer.Option(metavar="COLUMN", rich_help_panel=COLUMNS, help="Values. Default: the feed's value field.")
+]
+ValueScale = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=HIGHEST_SCALE,
+        metavar="N",
+        rich_help_panel=COLUMNS,
+        help="Multiply values by N and round them: 1000 counts 2.5 s as 2500 ms.",
+    ),
 ]
 LocalZone = Annotated[
     str | None, typer.Option(metavar="ZONE", rich_help_panel=COLUMNS, help="Of times without an offset. Default: the feed's.")

@@ -24,6 +24,7 @@ from sources.options import (
     Times,
     TimesFormat,
     Values,
+    ValueScale,
 )
 from sources.producer import Acks
 from sources.replay import play
@@ -44,6 +45,7 @@ def replay(
     service: OneService = None,
     time_column: Times = None,
     value_column: Values = None,
+    value_scale: ValueScale = None,
     timezone: LocalZone = None,
     time_format: TimesFormat = None,
     separator: Separator = "comma",
@@ -95,7 +97,8 @@ def replay(
     """
     with errors_reported(), stopped_by_signal() as stop:
         declared = load_feed(feed)
-        capture = Capture(path, declared, service_column, service, time_column, value_column, timezone, separator, time_format)
+        columns = service_column, service, time_column, value_column
+        capture = Capture(path, declared, *columns, timezone, separator, time_format, value_scale)
         thinning = Thinning(declared, thin, seed) if thin else None
         now = round(time.time() * 1000)
         window = Window(*(parse_timestamp(text, declared, now) if text else None for text in (start, until)))

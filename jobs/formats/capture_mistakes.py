@@ -32,7 +32,7 @@ WRONG = {
         "a time that never was, as daylight saving skipped it in {clock}",
         "delete them, or say with --timezone whose wall clock the times are of",
     ),
-    "NoValue": ("ValueCell", "a value that is no whole number of 0 or more", "correct or delete them"),
+    "NoValue": ("ValueCell", "a value that is no {number} of 0 or more", "correct or delete them{decimals}"),
     "OtherDate": (
         "TimeCell",
         "another local date in {timezone} than that of their folder Date=...",
@@ -52,6 +52,7 @@ class CaptureOptions:
     time_unit: str | None
     feed_timezone: str
     time_format: TimeFormat | None = None  # of times that are text
+    value_scale: int | None = None  # what values are multiplied by, and rounded
 
 
 def columns(found: Capture, options: CaptureOptions) -> tuple[dict[str, Column | None], list[str]]:
@@ -102,6 +103,8 @@ def wrong_rows(marked: DataFrame, counts: Row, columns: dict[str, Column | None]
         "format": ""
         if options.time_unit or options.time_format
         else f", or say with --time-format how they are written: {EXAMPLE}",
+        "number": "number" if options.value_scale else "whole number",
+        "decimals": "" if options.value_scale else ", or multiply those with decimals and round them: --value-scale 1000",
         "clock": options.clock,
         "timezone": options.feed_timezone,
     }

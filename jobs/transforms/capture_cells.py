@@ -34,14 +34,22 @@ _ISO = (
 )
 _OFFSET = r"\s*(Z|[+-]\d\d:?\d\d)$"
 _NUMBER = r"^[+-]?\d{1,20}(\.\d*)?$"
+_EXACT = 2.0**53  # whole numbers below are exact as doubles
 _COUNT = r"^\+?\d{1,18}(\.0*)?$"
 _BLANKS = " \t\r\n"
 MISSING = r"(?i)^\s*(nan|null|none|na|n/a)?\s*$"  # a cell of a row without a value
+# A number of 0 or more whose decimals are wanted.
+AMOUNT = r"^\s*\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?\s*$"
 _DECIMAL = "decimal(29,9)"
 
 
 def readings(
-    cells: DataFrame, clock: str, unit: str | None, timezone: str, as_iso: Callable[[Column], Column] | None = None
+    cells: DataFrame,
+    clock: str,
+    unit: str | None,
+    timezone: str,
+    as_iso: Callable[[Column], Column] | None = None,
+    scale: int | None = None,
 ) -> DataFrame:
     """Cells, with what they say and what is wrong with them:
 
@@ -55,11 +63,13 @@ def readings(
       (something that is none), OtherDate than that of the folder Date=… that the file is in. Good: none of them, and no Gap.
 
     clock: the zone whose wall clock times without an offset are of; unit: that of times that are numbers; timezone: the feed's;
-    as_iso: makes ISO 8601 of times that are text of another format.
+    as_iso: makes ISO 8601 of times that are text of another format; scale: what values are multiplied by. Then Value is rounded,
+    half way between two whole numbers to the even one, and null: no number of 0 or more.
     """
     named = cells.withColumn("ServiceName", F.nullif(_text("ServiceCell"), F.lit("")))
     value, kind = F.col("ValueCell"), cells.schema["ValueCell"].dataType
-    counted = named.withColumns({"Value": _whole_number(value, kind), "Gap": _missing(value, kind) & F.col("Broken").isNull()})
+    number = _scaled(value, kind, scale) if scale else _whole_number(value, kind)
+    counted = named.withColumns({"Value": number, "Gap": _missing(value, kind) & F.col("Broken").isNull()})
     read = _times(counted, unit, as_iso)
     exactly = F.when(_within(F.col("Exact")), F.timestamp_millis("Exact"))
     on_clock = F.when(~F.col("Never"), F.col("First"))
@@ -196,5 +206,13 @@ def _whole_number(cell: Column, kind: T.DataType) -> Column:
         text = F.btrim(cell, F.lit(_BLANKS))
         return F.when(text.rlike(_COUNT), F.regexp_replace(text, r"^\+|\.0*$", "")).try_cast("long")
     if isinstance(kind, T.FloatType | T.DoubleType):
-        return F.when((cell >= 0) & (cell < 2.0**53) & (F.rint(cell) == cell), cell).try_cast("long")
+        return F.when((cell >= 0) & (cell < _EXACT) & (F.rint(cell) == cell), cell).try_cast("long")
     return F.when((cell >= 0) & (cell % 1 == 0), cell).try_cast("long")
+
+
+def _scaled(cell: Column, kind: T.DataType, scale: int) -> Column:
+    """As doubles have it (IEEE 754): `sources.columns.scaled` computes the same for a replay."""
+    text = F.when(cell.rlike(AMOUNT), F.btrim(cell, F.lit(_BLANKS))) if isinstance(kind, T.StringType) else cell
+    number = text.try_cast("double")
+    whole = F.rint(number * F.lit(float(scale)))
+    return F.when((number >= 0) & (whole < _EXACT), whole).try_cast("long")

@@ -1,6 +1,6 @@
 """`sundial bootstrap`: past readings from a file into a feed's history, its first baseline from them, and their incidents."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +8,7 @@ import typer
 
 from contracts.captures import UNITS
 from contracts.feeds import load_feed
-from sources.options import COLUMNS, LocalZone, OneService, Separator, ServiceNames, Times, TimesFormat, Values
+from sources.options import COLUMNS, LocalZone, OneService, Separator, ServiceNames, Times, TimesFormat, Values, ValueScale
 from stack.commands.console import console, failures_reported, progress
 from stack.errors import StackError
 from stack.instance import Instance
@@ -23,6 +23,7 @@ def bootstrap(
     service_column: ServiceNames = None,
     time_column: Times = None,
     value_column: Values = None,
+    value_scale: ValueScale = None,
     timezone: LocalZone = None,
     time_unit: Annotated[
         str | None, typer.Option(metavar="|".join(UNITS), rich_help_panel=COLUMNS, help="Of times that are numbers.")
@@ -44,13 +45,14 @@ def bootstrap(
     --time-column date_time --value-column traffic_volume[/cyan]
     """
     columns = {"service": service, "service_column": service_column, "time_column": time_column, "value_column": value_column}
+    scale = {"value_scale": value_scale}
     times = {"timezone": timezone, "time_unit": time_unit, "time_format": time_format.text if time_format else None}
-    conf = columns | times | {"separator": separator, "as_of": as_of}
+    conf = columns | scale | times | {"separator": separator, "as_of": as_of}
     with failures_reported():
         load(context.obj, feed, path, conf, progress())
 
 
-def load(instance: Instance, feed: str, path: str, conf: dict[str, str | None], say: Callable[[str], None]) -> None:
+def load(instance: Instance, feed: str, path: str, conf: Mapping[str, str | int | None], say: Callable[[str], None]) -> None:
     """conf: parameters of the DAG `bootstrap_feed`; those that are null keep their defaults.
 
     The query of incidents begins a feed with what the detector's walk through history has left. Without that, it has to learn

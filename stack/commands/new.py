@@ -14,7 +14,7 @@ from rich.table import Table
 
 from contracts import incident_queries
 from contracts.declared_topics import declared_topics
-from sources.options import TimesFormat
+from sources.options import TimesFormat, ValueScale
 from stack.commands import backtest_options as options
 from stack.commands import bootstrap, new_feed, new_feed_questions
 from stack.commands import new_query as new_query_
@@ -60,7 +60,8 @@ def feed_(
     ] = None,
     time_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The times.")] = None,
     time_format: TimesFormat = None,
-    value_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The readings, whole numbers of 0 or more.")] = None,
+    value_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The readings, numbers of 0 or more.")] = None,
+    value_scale: ValueScale = None,
     service_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The services' names.")] = None,
     interval: Annotated[str | None, typer.Option(metavar="SPAN", help="That one reading covers: 10s, 5m, 1h.")] = None,
     timezone: Annotated[str | None, typer.Option(metavar="ZONE", help="Of local times, and of the feed's days.")] = None,
@@ -96,12 +97,12 @@ def feed_(
             raise StackError(f"no stack in {instance.path}", remedy="start one: sundial up; or leave out --start")
         seconds = options.interval(interval) if interval else None
         of_file: dict[str, object] = {"--time-column": time_column, "--time-format": time_format}
-        of_file |= {"--value-column": value_column, "--service-column": service_column}
+        of_file |= {"--value-column": value_column, "--value-scale": value_scale, "--service-column": service_column}
         of_person = {"--description": description, "--minimum": minimum}
         _refuse_without(file is not None, of_file, of_person)
         found = None
         if file:
-            given = Given(time_column, value_column, service_column, seconds, timezone, time_format)
+            given = Given(time_column, value_column, service_column, seconds, timezone, time_format, value_scale)
             found = found_in(read_sample(file), given, _asked_of(file))
             _print_found(found)
             files = new_feed.declaration(name, found, holidays, dt.datetime.now(dt.UTC))

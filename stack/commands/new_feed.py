@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
@@ -52,7 +53,8 @@ def declaration(name: str, found: Found, holidays: str | None, now: dt.datetime)
     if now - _at(found.last) > LONG_AGO:
         more = "history_days: 20000  # the file's readings are old; they are kept, and taken when they are played\n"
     minimum = max(1, round(found.median / 10))
-    said = Said(name, found.interval, found.timezone, holidays, minimum)
+    description = f"Readings of {name} times {found.scale}, every {span(found.interval)}" if found.scale else None
+    said = Said(name, found.interval, found.timezone, holidays, minimum, description)
     return _written(said, f" from {found.sample.path.name}", "a tenth of the file's median", more)
 
 
@@ -113,13 +115,14 @@ def write_checked(root: Path, files: dict[str, str]) -> None:
         raise DeclarationError("\n".join(mistakes))
 
 
-def mapping(name: str, found: Found) -> dict[str, str | None]:
+def mapping(name: str, found: Found) -> dict[str, str | int | None]:
     """How the file's columns map to readings, by the parameters of the DAG `bootstrap_feed`."""
     return {
         "service": None if found.service else name,
         "service_column": found.service,
         "time_column": found.times.column,
         "value_column": found.value,
+        "value_scale": found.scale,
         "time_unit": found.times.unit,
         "time_format": found.times.form.text if found.times.form else None,
         "separator": found.sample.separator if found.sample.separator != "comma" else None,
@@ -156,9 +159,9 @@ def page(api: str, name: str, found: Found | None) -> str:
     return f"{api}/?{urlencode({'feed': name} | {word: each.strftime('%Y-%m-%dT%H:%M:%SZ') for word, each in part.items()})}"
 
 
-def _options(given: dict[str, str | None]) -> str:
+def _options(given: Mapping[str, str | int | None]) -> str:
     """Parameters of a DAG as options of a command."""
-    return " ".join(f"--{word.replace('_', '-')} {shlex.quote(value)}" for word, value in given.items() if value is not None)
+    return " ".join(f"--{word.replace('_', '-')} {shlex.quote(str(value))}" for word, value in given.items() if value is not None)
 
 
 def _at(milliseconds: int) -> dt.datetime:

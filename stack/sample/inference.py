@@ -31,17 +31,19 @@ class Given:
     interval: int | None = None
     timezone: str | None = None
     time_format: TimeFormat | None = None
+    value_scale: int | None = None
 
 
 @dataclass(frozen=True)
 class Found:
     """service: the column of their names; null: all rows are of one. first, last: epoch milliseconds. why: how each part was
-    found out."""
+    found out. scale: what values are multiplied by; null: they are whole numbers. median: of the readings, after that."""
 
     sample: Sample
     times: Times
     timezone: str
     value: str
+    scale: int | None
     median: float
     service: str | None
     services: int
@@ -65,9 +67,10 @@ class _Split:
 def found_in(sample: Sample, given: Given, ask: Ask) -> Found:
     """Asks what the file cannot tell. Raises StackError naming the column, the row and what to do."""
     times = times_in(sample, given.timestamp, given.time_format, ask)
-    value, value_why, present = value_in(sample, given.value, [times.column, given.service], ask)
+    others = [times.column, given.service]
+    value, scale, value_why, present = value_in(sample, given.value, given.value_scale, others, ask)
     sample, times = sample.kept(present), times.kept(present)
-    values, _ = counts(sample.columns[value])
+    values, _ = counts(sample.columns[value], scale)
     zone, zone_why = _zone(times, given.timezone, ask)
     refuse_skipped(sample, times, zone)
     split, service_why = _split(sample, times, zone, values, {times.column, value}, given, ask)
@@ -84,7 +87,18 @@ def found_in(sample: Sample, given: Given, ask: Ask) -> Found:
     first, last = int(split.instants.min()), int(split.instants.max())
     median = float(np.median(values))
     return Found(
-        sample, times, zone, value, median, split.column, split.services, interval, first, last, why | {"interval": interval_why}
+        sample,
+        times,
+        zone,
+        value,
+        scale,
+        median,
+        split.column,
+        split.services,
+        interval,
+        first,
+        last,
+        why | {"interval": interval_why},
     )
 
 
@@ -176,7 +190,7 @@ def shown(found: Found) -> list[tuple[str, str, str]]:
         ("file", kind, f"{found.sample.rows:,} rows: {rows}"),
         ("time", found.times.column, found.why["time"]),
         ("time zone", found.timezone, found.why["zone"]),
-        ("value", found.value, found.why["value"]),
+        ("value", f"{found.value} times {found.scale}" if found.scale else found.value, found.why["value"]),
         ("service", service + many, found.why["service"]),
         ("interval", span(found.interval), found.why["interval"]),
     ]

@@ -140,12 +140,12 @@ def test_numbers_are_times_of_the_unit_that_is_given(spark, load, lake_platform,
     ]
 
 
-def test_times_of_another_format_are_of_the_feeds_clock(spark, load, lake_platform, tmp_path):
-    path = table(tmp_path, "I-94,05/01/2024 12:00:00 AM,0", "I-94,11/03/2024 01:30:00 pm,1", "I-94,11/03/2024 02:30:00 pm,")
-    load(path, "--time-format", "%m/%d/%Y %I:%M:%S %p")
+def test_times_of_another_format_are_of_the_feeds_clock_and_values_are_multiplied(spark, load, lake_platform, tmp_path):
+    path = table(tmp_path, "I-94,05/01/2024 12:00:00 AM,0", "I-94,11/03/2024 01:30:00 pm,1.25", "I-94,11/03/2024 02:30:00 pm,")
+    load(path, "--time-format", "%m/%d/%Y %I:%M:%S %p", "--value-scale", "100")
     assert kept(spark, lake_platform) == [
         ("I-94", "2024-05-01 05:00:00", 0, -1, "2024-05-01"),
-        ("I-94", "2024-11-03 19:30:00", 1, -1, "2024-11-03"),
+        ("I-94", "2024-11-03 19:30:00", 125, -1, "2024-11-03"),
     ]
 
 

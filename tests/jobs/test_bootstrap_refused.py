@@ -77,7 +77,7 @@ def test_every_mistake_is_listed_at_once_and_nothing_is_loaded(refused, tmp_path
         "column 'Timestamp': 1 of 38 rows have a time that never was, as daylight saving skipped it in America/Chicago, "
         "e.g. '2024-03-10 02:30:00' (bad/cars.csv); delete them, or say with --timezone whose wall clock the times are of",
         "column 'Value': 2 of 38 rows have a value that is no whole number of 0 or more, e.g. '-1', '1.5' (bad/cars.csv); "
-        "correct or delete them",
+        "correct or delete them, or multiply those with decimals and round them: --value-scale 1000",
         "1 readings have several values, e.g. I-94 at 2024-05-01T12:00:00Z: 7 and 8; leave one row for each",
     ]
 
@@ -85,9 +85,12 @@ def test_every_mistake_is_listed_at_once_and_nothing_is_loaded(refused, tmp_path
 @pytest.mark.full
 def test_wrong_columns_and_options_are_listed_together(refused, tmp_path):
     path = table(tmp_path, "1,2,3", header="road,when,cars")
-    assert refused(path, "--timezone", "Mars", "--service", " ", "--service-column", "road", "--value-column", "a`.b") == [
+    assert refused(
+        path, "--timezone", "Mars", "--service", " ", "--service-column", "road", "--value-column", "a`.b", "--value-scale", "0"
+    ) == [
         "--service and --service-column exclude each other: one name for all rows, or a column of names",
         "--service is empty; give a name",
+        "--value-scale 0: a whole number from 1 to 1,000,000,000",
         "--timezone Mars: not in the IANA database of time zones; e.g. America/Chicago or UTC",
         "column 'Timestamp' is missing; map another with --time-column; columns found: road, when, cars",
         "column 'a`.b' is missing; map another with --value-column; columns found: road, when, cars",

@@ -104,6 +104,21 @@ def test_values(column, expected, bad):
     assert (numbers.dtype, numbers.tolist(), sorted(mistakes)) == (np.int64, expected, bad)
 
 
+@pytest.mark.parametrize(
+    ("column", "expected", "bad"),
+    [
+        (pa.array(["2.5", " +.125 ", "7.", "1e-3", "0.0005", "0.0015"]), [2500, 125, 7000, 1, 0, 2], []),
+        (pa.array(["", "-1", "x", "1,5", None, "1e13"]), [0] * 6, [0, 1, 2, 3, 4, 5]),
+        (pa.array([3, -1, None], pa.int32()), [3000, 0, 0], [1, 2]),
+        (pa.array([1.005, float("nan"), float("inf"), None, -0.1]), [1005, 0, 0, 0, 0], [1, 2, 3, 4]),
+    ],
+)
+def test_values_are_multiplied_and_rounded(column, expected, bad):
+    numbers, mistakes = columns.values(column, 1000)
+    assert (numbers.dtype, numbers.tolist(), sorted(mistakes)) == (np.int64, expected, bad)
+    assert all(why.endswith("is not a number of 0 or more") for why in mistakes.values())
+
+
 def test_a_bad_value_is_quoted():
     assert columns.values(pa.array(["-3"]))[1] == {0: "value '-3' is not a whole number of 0 or more"}
 

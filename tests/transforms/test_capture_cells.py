@@ -6,13 +6,15 @@ from functools import partial
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyspark.sql import types as T
 
 from contracts import captures
 from contracts.time_formats import TimeFormat
 from jobs.formats.iso_times import iso_text as spark_text
 from jobs.transforms import capture_cells as cells
-from sources.columns import iso_text, text_times
+from sources.columns import iso_text, scaled, text_times
 
 PLACE = ["'' File", "0L Block", "0L Line", "CAST(NULL AS string) Broken", "CAST(NULL AS date) Folder"]
 HALF_PAST = dt.datetime(2024, 5, 1, 5, 30, 0, 250_000)
@@ -64,6 +66,39 @@ def test_a_value_is_a_whole_number_of_0_or_more(spark, kind):
     assert read == [(whole, whole is None) for whole in WHOLE[kind].values()]
 
 
+SCALED = {  # by type: times 1000
+    "int": {"7": 7000, "-1": None},
+    "double": {"2.5": 2500, "0.0005": 0, "0.0015": 2, "0.0025": 2, "1.005": 1005, "-0.1": None, "1e13": None},
+    "decimal(10,4)": {"2.5000": 2500, "1.0005": 1000},
+    "string": {" +12.25 ": 12250, ".5": 500, "7.": 7000, "1e-2": 10, "2E3": 2_000_000, "-1": None, "1,5": None, "many": None},
+}
+
+
+@pytest.mark.parametrize("kind", SCALED)
+def test_a_value_is_multiplied_and_rounded(spark, kind):
+    values = ", ".join(f"CAST('{value}' AS {kind})" for value in SCALED[kind])
+    rows = spark.range(1).selectExpr(f"explode(array({values})) ValueCell", "'2024-05-01' TimeCell", "'a' ServiceCell", *PLACE)
+    read = [(row.Value, row.NoValue) for row in cells.readings(rows, "UTC", None, "UTC", scale=1000).collect()]
+    assert read == [(whole, whole is None) for whole in SCALED[kind].values()]
+
+
+@given(
+    texts=st.lists(st.from_regex(r"\A[+-]?[0-9]{0,12}\.?[0-9]{0,12}([eE]-?[0-9]{1,2})?\Z"), min_size=1),
+    scale=st.integers(1, 10**9),
+)
+@settings(max_examples=10)
+def test_a_replay_multiplies_and_rounds_alike(spark, texts, scale):
+    numbers, good = scaled(pa.array(texts), scale)
+    schema = (
+        "ValueCell string, TimeCell string, ServiceCell string, File string, Block long, Line long, Folder date, Broken string"
+    )
+    rows = spark.createDataFrame([(text, "2024-05-01", "a", "f", 0, at, None, None) for at, text in enumerate(texts)], schema)
+    read = {row.Line: row.Value for row in cells.readings(rows, "UTC", None, "UTC", scale=scale).collect()}
+    assert [read[at] for at in range(len(texts))] == [
+        int(number) if ok else None for number, ok in zip(numbers, good, strict=True)
+    ]
+
+
 @pytest.mark.parametrize("kind", GAPS)
 def test_a_row_without_a_value_is_a_gap_and_no_mistake(spark, kind):
     values = ", ".join(f"CAST({value} AS {kind})" for value in GAPS[kind])
@@ -110,4 +145,4 @@ def test_every_unit_that_can_be_named_can_be_counted_in():
 
 
 def test_what_is_no_value_is_the_same_to_all_that_read_captures():
-    assert cells.MISSING == captures.MISSING
+    assert (cells.MISSING, cells.AMOUNT) == (captures.MISSING, captures.AMOUNT)

@@ -106,6 +106,20 @@ def test_the_printed_commands_are_commands_and_their_options_read_the_file(tmp_p
     assert (len(rows), bad.count) == (found.sample.rows, 0)
 
 
+def test_a_file_with_decimals_is_multiplied_by_each_command_that_reads_it(tmp_path):
+    file = tmp_path / "watts.csv"
+    file.write_text("at,watts\n" + "".join(f"{1_700_000_000 + 600 * row},{row}.25\n" for row in range(9)))
+    found = found_in(read_sample(file), Given(), pytest.fail)
+    commands = [command for command, _ in new_feed.next_commands("power", found, "sundial") if str(file) in command]
+    assert [shlex.split(command)[1] for command in commands] == ["bootstrap", "replay"]
+    assert all(" --value-column watts --value-scale 100 " in command for command in commands)
+    feed = Feed.model_validate(yaml.safe_load(new_feed.declaration("power", found, None, BEGIN)["schemas/feeds/power.yaml"]))
+    assert (feed.description, feed.rule.minimum) == ("Readings of power times 100, every 10m", 42)
+    capture = Capture(file, feed, service="power", time_column="at", value_column="watts", value_scale=100)
+    [batch] = capture.readings(BadRows())
+    assert batch.column("Value").to_pylist() == [100 * row + 25 for row in range(9)]
+
+
 def declared(folder: Path, name: str = "calls", now: dt.datetime | None = None, **given) -> dict[str, str]:
     found = found_in(read_sample(calls(folder)), Given(timezone="Europe/Berlin", **given), pytest.fail)
     return new_feed.declaration(name, found, None, now or BEGIN + dt.timedelta(days=20))
