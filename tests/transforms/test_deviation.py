@@ -8,7 +8,7 @@ from jobs.transforms import deviation, scoring
 
 AVERAGES = st.one_of(st.none(), st.integers(0, 40_000).map(lambda quarters: quarters / 4))
 READINGS = st.lists(
-    st.tuples(st.integers(0, 10_000), AVERAGES, st.one_of(st.none(), st.floats(0, 500))), min_size=20, max_size=80
+    st.tuples(st.integers(0, 10_000), AVERAGES, st.one_of(st.none(), st.floats(0, 500))), min_size=100, max_size=400
 )
 SCHEMA = "Value long, Expected double, Spread double"
 
@@ -23,7 +23,7 @@ def judged(spark, rows, **rule):
     return [tuple(row) for row in spark.createDataFrame(rows, SCHEMA).select(*columns).collect()]
 
 
-@settings(max_examples=settings.default.max_examples // 5)  # each is a job of Spark
+@settings(max_examples=5 + settings.default.max_examples // 50)  # each is a job of Spark
 @given(rows=READINGS)
 def test_with_only_the_percentage_on_it_is_the_plain_rule(spark, rows):
     def plain(value, average, _):
@@ -36,7 +36,7 @@ def test_with_only_the_percentage_on_it_is_the_plain_rule(spark, rows):
     assert judged(spark, rows, percent=5.0) == [plain(*row) for row in rows]
 
 
-@settings(max_examples=settings.default.max_examples // 5)  # each is a job of Spark
+@settings(max_examples=5 + settings.default.max_examples // 50)  # each is a job of Spark
 @given(rows=READINGS)
 def test_every_condition_that_is_on_must_hold(spark, rows):
     def rule(value, average, spread):

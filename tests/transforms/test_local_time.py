@@ -29,8 +29,8 @@ def expected(instant, timezone, interval_seconds):
 
 
 @pytest.mark.parametrize("timezone", ZONES)
-@settings(max_examples=settings.default.max_examples // 3)  # each is a job of Spark
-@given(instants=st.lists(INSTANTS, min_size=20, max_size=60), interval=st.sampled_from([1, 10, 60, 900, 3600, 86400]))
+@settings(max_examples=6 + settings.default.max_examples // 25)  # each is a job of Spark
+@given(instants=st.lists(INSTANTS, min_size=50, max_size=200), interval=st.sampled_from([1, 10, 60, 900, 3600, 86400]))
 def test_agrees_with_zoneinfo_at_any_instant(spark, timezone, instants, interval):
     assert placed(spark, instants, timezone, interval) == [expected(each, timezone, interval) for each in instants]
 
