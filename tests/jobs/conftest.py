@@ -115,12 +115,21 @@ def feed(broker, monkeypatch) -> Feed:
 
 @pytest.fixture(scope="session")
 def run_job(spark):
-    """run_job(module, platform, *arguments): the job's main, as its command line would start it."""
+    """run_job(module, platform, *arguments): the job's main, as its command line would start it.
+
+    A driver that fails leaves its queries to the end of its process. Here that goes on, so they would keep the session's cores
+    from all that follows.
+    """
 
     def run(module, platform: Platform, *arguments: str) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "argv", [module.__file__, *arguments])
-            module.main(platform)
+            try:
+                module.main(platform)
+            except BaseException:
+                for query in spark.streams.active:
+                    query.stop()
+                raise
 
     return run
 
