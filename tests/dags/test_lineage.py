@@ -141,6 +141,7 @@ print(time.monotonic() - began)
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["away", "silent"])
 def test_a_backend_that_does_not_answer_is_named_in_the_log_and_hardly_waited_for(kind):
     with socket.create_server(("127.0.0.1", 0)) as silent:  # it connects, and says nothing

@@ -61,6 +61,7 @@ def test_a_hung_driver_is_killed_and_launched_again(running, streams):
     assert time.monotonic() - stopped > 1.2, "it had its 1.5 s since the last heartbeat"
 
 
+@pytest.mark.full
 def test_a_driver_that_never_gives_a_heartbeat_is_hung(streams):
     behave(streams, "mute")
     with Triggerer(trigger(start_within=2)):
@@ -133,6 +134,7 @@ def test_a_message_that_the_webhook_did_not_take_is_sent_when_the_stream_is_give
     assert messages(event, monkeypatch) == []
 
 
+@pytest.mark.full
 def test_a_stream_that_was_given_up_is_tried_at_once_where_a_person_wants_it(streams):
     given_up(streams)
     behave(streams, "")
@@ -168,6 +170,7 @@ def test_a_trigger_that_dies_with_its_triggerer_gives_nothing_up(streams, monkey
     assert not watch.stream.is_given_up()
 
 
+@pytest.mark.full
 def test_clearing_the_task_of_a_stream_that_was_given_up_tries_it_at_once_and_with_the_whole_budget(streams):
     given_up(streams)
     cleared = SimpleNamespace(id="attempt-2", try_number=2)
@@ -199,6 +202,7 @@ def test_a_stream_that_is_switched_off_and_on_while_it_waits_is_tried_at_once(st
         until("its driver starts", lambda: starts(streams))
 
 
+@pytest.mark.full
 def test_a_driver_that_runs_well_ends_the_giving_up(streams):
     given_up(streams)
     behave(streams, "")
@@ -209,6 +213,7 @@ def test_a_driver_that_runs_well_ends_the_giving_up(streams):
     assert triggerer.events == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("how", "settings", "last"),
     [

@@ -3,6 +3,8 @@
 import errno
 import os
 
+import pytest
+
 from supervision import process
 from tests.dags.triggerer import Triggerer, trigger
 from tests.support.drivers import started, starts
@@ -23,6 +25,7 @@ def full(monkeypatch, times: int | None) -> list[int]:
     return tried
 
 
+@pytest.mark.full
 def test_a_disk_that_is_full_for_a_while_costs_no_try(streams, monkeypatch):
     tried = full(monkeypatch, times=3)
     with Triggerer(trigger(restarts=0)) as triggerer:

@@ -47,6 +47,7 @@ def test_two_supervisors_at_once_launch_one_driver(streams):
         assert one.stream.log.read_text().count("--- launched") == 1, "the second one did not even try"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("task_state", "attempt_in_charge", "stops"),
     [
@@ -117,6 +118,7 @@ def test_a_stop_by_hand_is_a_clean_restart(running, streams):
     assert not running.stream.stop_requested()
 
 
+@pytest.mark.full
 def test_a_request_to_stop_is_not_meant_for_the_next_driver(streams):
     watch = trigger()
     watch.stream.request_stop()

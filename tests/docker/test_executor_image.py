@@ -145,6 +145,7 @@ def pod() -> dict:
     return made["pod"]
 
 
+@pytest.mark.full
 def test_the_pod_that_spark_makes_is_as_kubernetes_and_the_namespace_want_it(pod):
     kubernetes_validate.validate(pod, KUBERNETES, strict=True)
     (owner,) = pod["metadata"]["ownerReferences"]

@@ -126,6 +126,7 @@ def test_sundial_takes_its_commands():
                 assert command.make_context(name, arguments, parent=click.Context(cli)), line
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["master.Master", "worker.Worker"])
 def test_spark_takes_its_commands(kind):
     """The class says in its usage which options it knows; it wants each value by itself."""

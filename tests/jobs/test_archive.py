@@ -37,6 +37,7 @@ def test_history_holds_each_reading_on_its_local_date_and_garbage_is_dead_letter
     assert headers["reason"].startswith(b"unknown schema id")
 
 
+@pytest.mark.full
 def test_archiving_again_changes_nothing(spark, run_job, live_platform, broker, feed):
     produce(broker, feed, ("www", NOON, 7))
     run_job(archive, live_platform, "--run-id", "run-1", "--feed", feed.name)

@@ -97,6 +97,7 @@ def test_wrong_columns_and_options_are_listed_together(refused, tmp_path):
     ]
 
 
+@pytest.mark.full
 def test_a_wrong_format_of_times_and_times_of_another_format_are_named(refused, tmp_path):
     path = table(tmp_path / "bad", "I-94,31.12.2024 10:00,1", "I-94,2024-12-31 10:00,1")
     read = "column 'Timestamp': 1 of 2 rows have no time that can be read as "
@@ -145,6 +146,7 @@ def test_a_later_capture_may_not_contradict_an_earlier_one(spark, load, refused,
     )
 
 
+@pytest.mark.full
 def test_folders_by_date_must_hold_their_own_dates(refused, tmp_path):
     arrow(tmp_path / "c/Date=2024-05-01/x.parquet", ["I-94"] * 2, instants("2024-05-01T04:59:59", "2024-05-01T05:00"), [6, 7])
     arrow(tmp_path / "c/Date=2024-5-2/x.parquet", ["I-94"], instants("2024-05-02T05:00"), [8])

@@ -28,6 +28,7 @@ def maintain(run_job, platform, *more) -> None:
     run_job(maintain_tables, platform, "--feed", FEED.name, "--run-id", "m1", *more)
 
 
+@pytest.mark.full
 def test_dates_beyond_the_retention_go_and_what_was_archived_is_still_known(spark, run_job, lake_platform, now, capsys):
     old = now - dt.timedelta(days=FEED.history_days + 2)
     arrive(spark, lake_platform, old, 1)

@@ -9,6 +9,7 @@ from jobs.errors import JobError
 from tests.jobs.nights import AS_OF, FEED, night, roll_back, rows_of
 
 
+@pytest.mark.full
 def test_a_rollback_brings_an_older_version_back_and_says_who_and_why(spark, run_job, lake_platform, after_n2):
     first, second = (rows_of(spark, lake_platform, tables.baseline, version) for version in (0, 1))
     roll_back(run_job, lake_platform, "r1", 0)
@@ -30,6 +31,7 @@ def test_a_rollback_brings_an_older_version_back_and_says_who_and_why(spark, run
     assert rows_of(spark, lake_platform, tables.baseline) == second
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("version", [-1, 1, 7])
 def test_a_rollback_to_a_version_that_is_none_names_those_that_are(run_job, lake_platform, after_n2, version):
     with pytest.raises(JobError, match=rf"--to-version {version}: of baseline/road_traffic, 1 in force, one of: 0"):
@@ -37,6 +39,7 @@ def test_a_rollback_to_a_version_that_is_none_names_those_that_are(run_job, lake
     assert tables.baseline(lake_platform, FEED).version() == 1
 
 
+@pytest.mark.full
 def test_upkeep_hides_neither_the_version_in_force_nor_those_to_roll_back_to(spark, run_job, lake_platform, after_n2):
     first = rows_of(spark, lake_platform, tables.baseline, 0)
     tables.baseline(lake_platform, FEED).log().alter.set_table_properties({"delta.logRetentionDuration": "interval 30 days"})

@@ -271,6 +271,7 @@ def test_a_query_that_is_let_go_ends_the_streams_of_its_listeners_alone():
     assert asyncio.run(main()) == [(None, LOST)], "although no event has come since"
 
 
+@pytest.mark.full
 def test_two_hundred_listeners_that_never_read_cost_little_and_are_told():
     """Each would have 80 MB of rows to read, and the readings."""
 

@@ -119,6 +119,7 @@ def test_what_is_wrong_with_us_ends_neither_the_thread_nor_the_records_behind_it
     assert (kafka["undecodable"], kafka["last_undecodable"].partition(": ")[2]) == (1, "OverflowError: int too large to convert")
 
 
+@pytest.mark.full
 def test_a_thread_that_stands_still_is_said_so_and_one_whose_turns_fail_is_not(topics, serving, monkeypatch):
     live = serving.state.live
     until("it is well", lambda: live.status.as_of and httpx.get(f"{serving.url}/health").json()["status"] == "ok")
@@ -169,6 +170,7 @@ def test_topics_that_come_later_are_found_from_their_first_record(broker, feed, 
         topics.delete()
 
 
+@pytest.mark.full
 def test_a_topic_made_anew_starts_over(topics, serving, at):
     topics.send("scored", [derived.scored("a", at(i), i) for i in range(20)])
     caught_up(serving, 20)
@@ -237,6 +239,7 @@ def test_a_broker_that_is_down_is_said_so(offline, feed):
         assert health.json()["kafka"]["as_of"] is None
 
 
+@pytest.mark.full
 def test_it_ends_without_waiting_for_a_broker_that_is_down(offline, feed):
     with served(offline) as (_, state):
         until("the broker counts as unreachable", lambda: state.live.status.broker == "unreachable")

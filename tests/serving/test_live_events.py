@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import httpx
+import pytest
 
 from tests.serving import derived
 from tests.serving.live import caught_up, first_events
@@ -39,6 +40,7 @@ def test_events_bring_the_service_asked_for_and_every_anomaly_and_go_on_where_a_
         assert first_events(stream.iter_lines(), 1) == [(None, "resync", {})]
 
 
+@pytest.mark.full
 def test_the_process_stops_at_once_although_a_page_listens(topics, online, feed):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

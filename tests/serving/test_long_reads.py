@@ -81,6 +81,7 @@ def test_another_process_follows_one_that_died(lake, feed):
     assert run(lake, feed, process_id)[0] != before
 
 
+@pytest.mark.full
 def test_the_process_ends_when_serving_is_killed(tmp_path):
     script = tmp_path / "serves.py"
     script.write_text(START)

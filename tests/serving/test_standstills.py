@@ -96,6 +96,7 @@ def test_a_table_whose_thread_stands_still_is_said_and_one_that_has_ended_is_not
     assert (table.ended_at is None, remedies(client)) == (False, [])
 
 
+@pytest.mark.full
 def test_a_long_read_that_does_not_end_is_said_while_others_wait(client, lake, feed, monkeypatch):
     monkeypatch.setattr(long_reads, "PATIENCE", 0.5)
     run(lake, feed, naps, 0)  # the process is there

@@ -59,6 +59,7 @@ def test_window_and_limit(run, platform, tmp_path):
     assert [value[-1] // 2 for _, value in platform.messages(3)] == [2, 3, 4]  # zigzag
 
 
+@pytest.mark.full
 def test_history_of_the_world_cup_as_a_fleet_reaches_up_to_now(run):
     done = run("replay", *WORLD_CUP, "--feed", "service-use", "--thin", 2, "--shift-to-now", "--from", "-1h")
     assert done.exit_code == 0

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +31,7 @@ def test_a_fleet_as_parquet_is_played_back(run, platform, tmp_path):
     assert (again.exit_code, "the folder is not empty" in " ".join(again.stderr.split())) == (2, True)
 
 
+@pytest.mark.full
 def test_history_and_live_until_ctrl_c(platform):
     environment = {**os.environ, "SUNDIAL_KAFKA": platform.kafka, "SUNDIAL_REGISTRY": platform.registry}
     fleet = ["--feed", "service-use", "--services", "2", "--from", "-10m"]

@@ -63,6 +63,7 @@ def requests(draw) -> tuple[str, dict]:
     return line, given_ | {name: None if text in ("", "-", None) else quoted(text) for name, text in combined.items()}
 
 
+@pytest.mark.full
 @settings(max_examples=settings.default.max_examples // 5)  # each is a job of Spark
 @given(st.lists(requests(), min_size=40, max_size=60))
 def test_a_line_of_either_format_is_read_back(spark, written):

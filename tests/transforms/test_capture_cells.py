@@ -82,6 +82,7 @@ def test_a_value_is_multiplied_and_rounded(spark, kind):
     assert read == [(whole, whole is None) for whole in SCALED[kind].values()]
 
 
+@pytest.mark.full
 @given(
     texts=st.lists(st.from_regex(r"\A[+-]?[0-9]{0,12}\.?[0-9]{0,12}([eE]-?[0-9]{1,2})?\Z"), min_size=1),
     scale=st.integers(1, 10**9),

@@ -86,6 +86,7 @@ def test_a_retired_service_has_no_incidents():
     assert known.services.keys() == known.heard.keys() == {"a"}
 
 
+@pytest.mark.full
 def test_an_open_incident_is_over_when_its_service_is_retired():
     rows = [row for row in half_hours() if row[1] < 725]
     known, _ = followed(settings(), Known(), rows, 724)
@@ -102,6 +103,7 @@ def test_an_open_incident_is_over_when_its_service_is_retired():
     assert known.groups.incidents == {}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("pieces", [2, 5, 12])
 def test_events_do_not_depend_on_how_the_readings_are_cut(pieces):
     """Also where services come and go, are forgotten, and come again."""

@@ -99,6 +99,7 @@ def test_levels_and_scales_are_figures_of_a_candidate_too(spark):
     assert [found[service, 1]["Slots"] for service in ("www", "short")] == [4, 3]
 
 
+@pytest.mark.full
 def test_holdout_of_the_normal_is_without_the_day_where_it_was_made_from_it(spark):
     day = by_slot(110, 110, 110, 110)
     candidate = [packed(dates=MONDAYS[1:])]  # 90, and without the last day 80: off by 30
@@ -110,6 +111,7 @@ def test_holdout_of_the_normal_is_without_the_day_where_it_was_made_from_it(spar
     assert (found["NormalLoss"], found["HoldoutLoss"] is None) == (None, False)
 
 
+@pytest.mark.full
 def test_holdout_says_nothing_where_nothing_can_be_compared(spark):
     assert profiled(spark, [packed()], [], by_slot(1, 1, 1, 1))["www", 1]["HoldoutLoss"] is None
     assert profiled(spark, [packed()], [packed()])["www", 1]["HoldoutLoss"] is None

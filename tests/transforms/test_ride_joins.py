@@ -29,7 +29,8 @@ def paid(ride: dict, minute: int) -> dict:
     return {"Ride": ride_name(ride), "PaidAt": at, "PaymentType": 1, "Amount": ride["total_amount"], "RowTime": at}
 
 
-@pytest.mark.parametrize("how", [pytest.param("JOIN", marks=pytest.mark.full), "LEFT JOIN"])
+@pytest.mark.full
+@pytest.mark.parametrize("how", ["JOIN", "LEFT JOIN"])
 def test_late_rides_and_payments_join_within_the_lateness_and_are_counted_beyond_it(spark, tmp_path, how):
     live = Live(spark, tmp_path, declared("rides-payments", how))
     first, second, third, fourth = ride(0), ride(5), ride(90), ride(120)

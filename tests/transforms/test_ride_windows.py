@@ -58,6 +58,7 @@ def test_the_dearest_ride_of_each_vendor_is_the_first_of_equals(spark, tmp_path)
     assert (len(told), {key for _, key, _ in told}) == (2 * len(expected), set(expected))
 
 
+@pytest.mark.full
 def test_two_events_of_each_ride_and_one_of_each_payment(spark, tmp_path):
     live = Live(spark, tmp_path, load_queries()["rides-events"])
     told = live.came(rides=RIDES[:100], payments=payments()[:50]) + live.came(rides=RIDES[100:], payments=payments()[50:])

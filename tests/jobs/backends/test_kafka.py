@@ -59,6 +59,7 @@ def test_only_these_topics_are_asked_for_and_a_partition_that_is_added_is_soon_a
     assert (ends.now(), Asked.topics) == ({topic: {0: 2, 1: 0}}, [[topic]] * 3)
 
 
+@pytest.mark.full
 def test_the_newest_value_of_a_key_is_found_in_whichever_partition_it_is(broker, lake_platform):
     platform, topic = replace(lake_platform, kafka=broker.kafka), f"keys-{uuid.uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": broker.kafka})

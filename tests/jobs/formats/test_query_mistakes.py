@@ -20,6 +20,7 @@ def test_a_sound_query_has_no_mistake(spark):
     assert found(spark, outputs=[LOW | {"when": "total_amount < 40", "delete": "VendorID IS NULL"}]) == []
 
 
+@pytest.mark.full
 def test_a_column_that_the_inputs_do_not_have_is_named(spark):
     [mistake] = found(spark, sql="SELECT *, Fare FROM rides")
     assert mistake.startswith("sql: [UNRESOLVED_COLUMN")
@@ -48,6 +49,7 @@ def test_columns_that_do_not_fit_the_contract_are_named_output_by_output(spark):
     ]
 
 
+@pytest.mark.full
 def test_every_expression_of_a_declaration_is_analyzed_by_itself(spark):
     source = TIMED | {"timestamp": "pickup", "valid": "amount > 0"}
     wrong = [LOW | {"key": "Vendor", "when": "total_amount", "delete": "gone("}, LOW | {"topic": "high", "when": "tip > 1"}]
@@ -64,6 +66,7 @@ def test_every_expression_of_a_declaration_is_analyzed_by_itself(spark):
     assert [name for name, mistake in zip(named, mistakes, strict=True) if name not in mistake] == []
 
 
+@pytest.mark.full
 def test_what_spark_would_refuse_to_start_in_that_mode_is_a_mistake_of_the_mode(spark):
     counted = "SELECT last.* FROM (SELECT max_by(struct(*), RowTime) AS last FROM rides GROUP BY VendorID)"
     [mistake] = found(spark, sql=counted)
@@ -72,6 +75,7 @@ def test_what_spark_would_refuse_to_start_in_that_mode_is_a_mistake_of_the_mode(
     assert found(spark, sql=counted, mode="update") == []
 
 
+@pytest.mark.full
 def test_what_a_function_raises_is_named(spark, monkeypatch):
     [mistake] = found(spark, sql=None, transform="metric_rollups")
     assert mistake.startswith("transform: query one: parameters: ")

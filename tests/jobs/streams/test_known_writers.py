@@ -68,6 +68,7 @@ def test_all_that_wait_are_asked_for_at_once_and_kept_until_the_registry_has_som
     assert new_id in dict(known().learned(learned, new_id, {}).schemas)
 
 
+@pytest.mark.full
 def test_what_was_dealt_with_is_not_looked_at_and_garbage_without_end_is_refused_as_a_whole(feed, known, junk, monkeypatch):
     subject, dealt_with = avro.subject(feed.topic), {0: 10**6, 1: 10**6}
     junk(*range(900_000, 900_000 + MOST_REFUSED))
@@ -78,6 +79,7 @@ def test_what_was_dealt_with_is_not_looked_at_and_garbage_without_end_is_refused
     assert known().of(subject).refused is None
 
 
+@pytest.mark.full
 def test_no_more_of_a_topic_is_looked_at_than_a_driver_has_time_for(feed, known, junk, monkeypatch):
     junk(*range(900_000, 900_010))
     monkeypatch.setattr(known_writers, "MOST_LOOKED_AT", 4)

@@ -105,6 +105,7 @@ def test_the_backlog_of_a_query_is_counted_from_where_it_begins(live_platform, b
     assert (told["lag_records"], told["dead_letters"]) == (1, 1)
 
 
+@pytest.mark.full
 def test_dead_letters_of_another_writer_hide_no_lag_for_long(live_platform, broker, feed):
     backlog = Backlog(live_platform, feed, dict.fromkeys(range(feed.partitions), 0), alone)
     produce(broker, feed.dead_letter_topic, 3)  # archive's
@@ -116,6 +117,7 @@ def test_dead_letters_of_another_writer_hide_no_lag_for_long(live_platform, brok
     assert (told["lag_records"], told["dead_letters"]) == (4, 4)
 
 
+@pytest.mark.full
 def test_what_two_queries_have_scored_hides_no_lag_once_one_of_them_has_ended(live_platform, broker, feed):
     overlap = [(False, 0)]
     backlog = Backlog(live_platform, feed, dict.fromkeys(range(feed.partitions), 0), lambda: overlap[-1])
@@ -134,6 +136,7 @@ def test_what_two_queries_have_scored_hides_no_lag_once_one_of_them_has_ended(li
     assert (found["lag_records"], found["dead_letters"]) == (2, 1)
 
 
+@pytest.mark.full
 def test_what_a_query_that_ends_late_scores_besides_hides_neither_lag_nor_dead_letters(live_platform, broker, feed):
     """It goes on in its next batch while the next query begins: that is not within the overlap that is known."""
     overlap = [(True, 0)]
@@ -178,6 +181,7 @@ def test_ends_of_transactions_and_what_they_aborted_are_no_lag(live_platform, br
     assert backlog.measure()["lag_records"] == 1
 
 
+@pytest.mark.full
 def test_nothing_is_counted_while_a_query_catches_up(live_platform, broker, feed, monkeypatch):
     monkeypatch.setattr(lag_and_rates, "COUNT_AFTER", 0.0)
     counted = []

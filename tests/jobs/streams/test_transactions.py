@@ -86,6 +86,7 @@ def test_a_batch_is_written_once_by_whoever_repeats_it_and_again_by_a_new_checkp
     assert written.values() == ["a", "a", "b", "b", "c"]
 
 
+@pytest.mark.full
 def test_a_batch_that_is_made_again_of_other_topics_is_not_written_again(written):
     """It was written, and before Spark logged that, a topic came or went."""
     written.writer().write(written.records("a", "b"), written.plan(3, end=2))
@@ -138,6 +139,7 @@ def test_of_a_batch_that_fails_nothing_is_seen_and_it_can_be_repeated(written):
     assert written.values() == ["a", "b", "c"]
 
 
+@pytest.mark.full
 def test_the_largest_row_and_the_largest_dead_letter_are_records_of_a_transaction(written, spark):
     """Random bytes, so that compression does not make them smaller."""
     key, value = b"k" * 10, os.urandom(MOST_BYTES - 10)

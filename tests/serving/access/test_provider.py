@@ -138,6 +138,7 @@ def test_a_provider_that_says_something_unsafe(ours, provider, metadata):
     assert "/authorize" not in provider.asked
 
 
+@pytest.mark.full
 def test_a_provider_that_does_not_answer_is_left_alone_for_a_while(provider, clock):
     right, provider.issuer = provider.issuer, unanswered()
     ours = Provider(provider.settings(), "s" * 32, clock)

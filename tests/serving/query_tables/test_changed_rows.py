@@ -161,11 +161,13 @@ def test_what_cannot_be_listened_to_is_refused(served_state, places, online):
         places.recreate()
 
 
+@pytest.mark.full
 def test_without_a_broker_rows_are_refused(offline, places):
     with served(offline) as (url, _):
         problem(httpx.get(f"{url}/api/events", params={"query": places.name}, timeout=30), 503, "no-kafka")
 
 
+@pytest.mark.full
 def test_a_slow_reader_is_told_and_slows_no_other(served_state, places):
     """It gets 20 MB of rows, and reads nothing until the other has read them all."""
     url, state = served_state

@@ -38,6 +38,7 @@ def test_the_last_row_of_each_key_with_the_offsets_up_to_which_it_is_read(ask, p
     assert ask().json()["offsets"] == {"0": 4, "1": 3}
 
 
+@pytest.mark.full
 def test_rows_are_found_by_key_prefix_and_range_page_by_page(ask, places):
     names = ["a", "a/1", "a/2", "b", "ö", "z"]
     for name in names:
@@ -63,6 +64,7 @@ def test_rows_are_found_by_key_prefix_and_range_page_by_page(ask, places):
     assert "next" not in second.links
 
 
+@pytest.mark.full
 def test_json_and_what_cannot_be_read_are_shown(ask, places):
     places.send(places.json, "a", "here")
     places.send_raw(places.json, b"\xff", b"{not json")
@@ -114,6 +116,7 @@ def test_a_table_without_room_is_refused_and_another_is_not(ask, places, monkeyp
     assert held(ask(topic=places.json)) == {"a": "x" * 200}
 
 
+@pytest.mark.full
 def test_a_table_that_is_being_read_is_asked_for_again_later(ask, places, monkeypatch):
     answers = threading.Event()
     monkeypatch.setattr(topic_table, "described", lambda *how, read=topic_table.described: answers.wait(60) and read(*how))

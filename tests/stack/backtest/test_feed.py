@@ -120,6 +120,7 @@ def test_a_retired_service_has_no_incidents(lake, tmp_path):
     assert len((tmp_path / "out.csv").read_text().splitlines()) == len(ROWS) + 1, "its readings are written"
 
 
+@pytest.mark.full
 def test_a_service_that_was_forgotten_is_new(tmp_path):
     first, last = (MIDNIGHT + day * 86_400_000 for day in (20, 24))
     before = [(name, at, value) for name, at, value in ROWS if not (name == "www" and first <= at < last)]
@@ -142,6 +143,7 @@ def test_there_is_one_line_for_each_reading_by_time_and_service(lake, tmp_path):
     assert made.rows == len(ROWS)
 
 
+@pytest.mark.full
 def test_the_warm_up_comes_from_before_and_is_not_written(lake, tmp_path):
     whole, part = tmp_path / "whole.csv", tmp_path / "part.csv"
     walk(lake, whole)
@@ -156,6 +158,7 @@ def test_the_warm_up_comes_from_before_and_is_not_written(lake, tmp_path):
     assert (short.rows, len(short._span.dates)) == (made.rows, 7)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("wanted", [0.5, 1])
 def test_the_suggested_rule_run_again_keeps_to_the_load(lake, tmp_path, wanted):
     low = FEED.incidents.with_score(0.5)

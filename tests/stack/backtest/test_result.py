@@ -101,6 +101,7 @@ def test_a_rule_decides_what_is_an_incident(result):
     assert np.array_equal(result.opened_by(Incidents.model_validate(rule)), found.opened)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("rule", [{}, {"persistence": "2 of 3"}, {"percent": 5, "minimum": 300, "score": None}])
 @pytest.mark.parametrize("wanted", [pytest.param(0.5, marks=pytest.mark.full), 3.0])
 def test_the_suggested_rule_keeps_to_the_load_and_a_lower_score_does_not(result, wanted, rule):

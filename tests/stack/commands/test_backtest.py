@@ -49,6 +49,7 @@ def test_a_row_for_each_row_in_order_and_the_surge_as_one_incident(backtest, tmp
     assert "<h1>Backtest</h1>" in (tmp_path / "out.html").read_text()
 
 
+@pytest.mark.full
 def test_a_column_has_the_services_and_columns_have_no_other_options(backtest, tmp_path):
     lines = (tmp_path / "calls.csv").read_text().splitlines()
     csv_file(tmp_path / "calls.csv", *(f"{line},{'shop' if row else 'of'}" for row, line in enumerate(lines)))
@@ -80,6 +81,7 @@ def test_a_suggestion_is_yaml_to_paste_with_what_it_would_have_missed(backtest):
     assert pasted.count("# missed: calls@") == min(int(found[2]), 20)
 
 
+@pytest.mark.full
 def test_the_suggested_rule_is_a_feeds_and_run_again_gives_the_load(backtest, tmp_path):
     rule = "incidents: {percent: 5, persistence: 2 of 3, silence: 4, overrides: [{services: b.*, rule: {score: null}}]}"
     (tmp_path / "rule.yaml").write_text(rule)

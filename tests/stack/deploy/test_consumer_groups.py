@@ -74,6 +74,7 @@ def test_a_group_is_told_while_it_is_attached_and_after_it_has_left(broker, topi
     assert json.loads(json.dumps(found)) == found
 
 
+@pytest.mark.full
 def test_commits_of_other_topics_are_not_this_ones(broker, topic):
     other = f"other-{uuid.uuid4().hex[:8]}"
     topics.deploy(broker.kafka, [Topic(other, 1, 7)])
@@ -86,6 +87,7 @@ def test_commits_of_other_topics_are_not_this_ones(broker, topic):
     assert list(last_commits(broker.kafka, PLAIN, topic)) == [f"group-{other}"]
 
 
+@pytest.mark.full
 def test_a_commit_that_kafka_has_forgotten_is_none(broker, topic):
     group = f"group-{uuid.uuid4().hex[:8]}"
     reader = consumer(broker, group, topic)

@@ -35,6 +35,7 @@ def answer(instance: Instance, method: str = "GET", path: str = "connectors", **
     return httpx.request(method, f"http://{HOST}:{port}/{path}", timeout=30, **more)
 
 
+@pytest.mark.full
 def test_a_worker_runs_what_it_was_started_with(worker):
     until("two records", lambda: sum(topics.ends(worker.kafka, "lines").values()) == 2)
     assert [message.value() for message in topics.consume(worker.kafka, "lines")] == [b"one", b"two"]

@@ -185,6 +185,7 @@ def test_down_stops_the_watcher_before_all_others(instance, said):
     assert process.strays(instance) == []
 
 
+@pytest.mark.full
 def test_the_watcher_is_a_process_that_starts_a_real_part_again(instance, monkeypatch):
     """Serving, which runs without a broker as well."""
     monkeypatch.setenv(SPARK_MASTER, "spark://head:7077")  # the person who starts a stack may say it, and Airflow asks for it

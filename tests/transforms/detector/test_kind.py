@@ -42,6 +42,7 @@ def test_who_ceases_to_be_a_root_remembers_the_last_value_in_the_unit_of_the_rea
     assert (bool(ceased[0]), kind.last[0], kind.quantum[0]) == (True, 9.0, np.inf)
 
 
+@pytest.mark.full
 def test_a_missing_reading_changes_nothing():
     before = seen(4, 9)
     kind, ceased = kinds.looked_at(before, np.array([-1.0]), ~HERE)
