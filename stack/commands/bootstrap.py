@@ -45,9 +45,9 @@ def bootstrap(
     --time-column date_time --value-column traffic_volume[/cyan]
     """
     columns = {"service": service, "service_column": service_column, "time_column": time_column, "value_column": value_column}
-    scale = {"value_scale": value_scale}
     times = {"timezone": timezone, "time_unit": time_unit, "time_format": time_format.text if time_format else None}
-    conf = columns | scale | times | {"separator": separator, "as_of": as_of}
+    more = {"value_scale": value_scale, "separator": separator, "as_of": as_of}
+    conf: dict[str, str | int | None] = {**columns, **times, **more}
     with failures_reported():
         load(context.obj, feed, path, conf, progress())
 

@@ -13,7 +13,7 @@ from stack.sample.time_column import TRIED, Ask, existing, one_of
 NAMES = ("value", "count")
 COMMA = r"^\s*[+-]?\d+,\d+\s*$"
 READABLE = "readings are numbers of 0 or more: correct or delete the row, or name another column with --value-column"
-FINE = 1000  # a median reading of so many steps is told well enough from the next one
+FINE = 1000  # steps of the median reading, at least
 MOST_DECIMALS = 6
 BELOW = 1e12  # averages that the gate takes for plausible
 
