@@ -46,8 +46,8 @@ def bootstrap(
     """
     columns = {"service": service, "service_column": service_column, "time_column": time_column, "value_column": value_column}
     times = {"timezone": timezone, "time_unit": time_unit, "time_format": time_format.text if time_format else None}
-    more = {"value_scale": value_scale, "separator": separator, "as_of": as_of}
-    conf: dict[str, str | int | None] = {**columns, **times, **more}
+    more: dict[str, str | int | None] = {"value_scale": value_scale, "separator": separator, "as_of": as_of}
+    conf = {**columns, **times, **more}
     with failures_reported():
         load(context.obj, feed, path, conf, progress())
 
