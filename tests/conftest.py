@@ -12,7 +12,7 @@ from stack.instance import JARS, Instance
 from stack.parts import kafka, lifecycle, registry
 from tests.jvm import BRIEF, LIGHT
 
-pytest_plugins = ["tests.support.tiers", "tests.support.seed", "tests.support.failures", "tests.support.jvm_connection"]
+pytest_plugins = [f"tests.support.{plugin}" for plugin in ("tiers", "seed", "failures", "jvm_connection", "certificates")]
 
 # No deadline: the first call may load time zones or start a JVM. `make test-all` asks for the thorough one.
 UNHURRIED = {"deadline": None, "suppress_health_check": list(hypothesis.HealthCheck), "print_blob": True}

@@ -125,7 +125,7 @@ print(len(OpenLineageProviderPlugin.listeners), any(name.split(".")[0] == "openl
 """
 
 
-@pytest.mark.parametrize(("url", "said"), [("", "0 False"), ("http://127.0.0.1:9", "1 True")])
+@pytest.mark.parametrize(("url", "said"), [("", "0 False"), pytest.param("http://127.0.0.1:9", "1 True", marks=pytest.mark.full)])
 def test_without_a_backend_nothing_of_it_is_loaded(url, said):
     assert in_a_task(LOADED, OPENLINEAGE_URL=url)[-1] == said
 

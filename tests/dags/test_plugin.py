@@ -18,7 +18,13 @@ print(json.dumps([plugins_manager.get_import_errors(), [each["external_views"] f
 """
 
 
-@pytest.mark.parametrize("address", ["https://sundial.example.org", "https://sundial.example.org/", ""])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://sundial.example.org/",
+        *(pytest.param(each, marks=pytest.mark.full) for each in ("https://sundial.example.org", "")),
+    ],
+)
 def test_the_navigation_has_a_link_to_the_dashboard_if_its_address_is_known(tmp_path, address):
     airflow = {"AIRFLOW_HOME": str(tmp_path), "AIRFLOW__CORE__PLUGINS_FOLDER": str(PLUGINS), "SUNDIAL_API": address}
     done = subprocess.run([sys.executable, "-c", ASK], env=os.environ | airflow, capture_output=True, text=True, check=True)

@@ -52,6 +52,7 @@ def test_a_half_dead_driver_leaves_nothing_beside_its_successor(running, streams
     assert not alive(pid)
 
 
+@pytest.mark.full
 def test_a_hung_driver_is_killed_and_launched_again(running, streams):
     [pid] = starts(streams)
     kill(pid, signal.SIGSTOP)
@@ -113,6 +114,7 @@ def given_up(streams) -> Triggerer:
     return triggerer
 
 
+@pytest.mark.full
 def test_a_stream_that_was_given_up_is_tried_once_more_and_no_second_message_is_sent(streams, monkeypatch):
     first = given_up(streams)
     last = first.stream.read_launch()

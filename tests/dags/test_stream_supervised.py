@@ -28,6 +28,7 @@ def test_launches_by_the_connection(running):
     assert "spark.driver.extraClassPath=" in printed
 
 
+@pytest.mark.full
 def test_the_stream_outlives_the_triggerer_and_the_next_one_finds_it(streams):
     with Triggerer(trigger()) as first:
         until("a heartbeat", first.stream.heartbeat_mark)

@@ -88,6 +88,7 @@ def test_a_wrong_password_or_an_unknown_user_is_refused(cluster):
         assert KafkaError._AUTHENTICATION in errors
 
 
+@pytest.mark.full
 def test_a_broker_that_another_authority_vouches_for_is_not_believed(cluster, tmp_path):
     secrets(tmp_path)
     ((told, errors),) = let_in(cluster.client("serving") | {"ssl.ca.location": str(tmp_path / ".secrets/ca.crt")})
@@ -95,6 +96,7 @@ def test_a_broker_that_another_authority_vouches_for_is_not_believed(cluster, tm
     assert KafkaError._SSL in errors
 
 
+@pytest.mark.full
 def test_brokers_let_in_among_themselves_who_has_a_brokers_certificate_by_the_same_authority(cluster, tmp_path):
     secrets(tmp_path)
     own, foreign = (folder / ".secrets/kafka-1/broker.pem" for folder in (cluster.folder, tmp_path))

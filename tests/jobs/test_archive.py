@@ -218,6 +218,7 @@ def test_a_repair_that_cannot_be_meant_is_refused(run_job, live_platform, feed):
         )
 
 
+@pytest.mark.full
 def test_a_run_that_dies_before_its_commit_is_made_good_by_the_next(spark, run_job, live_platform, broker, feed, monkeypatch):
     produce(broker, feed, ("www", NOON, 7), ("www", b"?", 0))
     with monkeypatch.context() as patch:

@@ -105,6 +105,7 @@ def test_a_folder_by_date_again_and_beside_what_came_by_the_topic(spark, load, l
     assert tables.history(lake_platform, ROADS).newest_commit_with("offsets").note["offsets"] == {"0": 9}
 
 
+@pytest.mark.full
 def test_the_repeated_hour_is_read_as_a_replay_reads_it(spark, load, lake_platform, tmp_path):
     """3 November 2024 in Chicago: the clocks go back from 02:00 to 01:00."""
     clock = ["00:30", "01:00", "01:30", "01:00", "01:30", "02:00"]

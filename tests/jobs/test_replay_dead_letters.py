@@ -41,6 +41,7 @@ def reading(broker, feed) -> bytes:
     return encoded(broker, feed, NOON, 7)
 
 
+@pytest.mark.full
 def test_what_can_be_read_now_goes_back_once_and_the_rest_stays(spark, run_job, live_platform, broker, feed, reading, capsys):
     unknown = "unknown schema id 1"
     letters(broker, feed, (b"www", reading, unknown, 5), (b"www", b"garbage", "first byte", 6), (b"www", reading, unknown, 5))

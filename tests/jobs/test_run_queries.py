@@ -226,6 +226,7 @@ def test_a_new_version_of_the_writers_schema_plans_its_query_anew_and_no_other_a
     assert again == {"rides-by-amount"}
 
 
+@pytest.mark.full
 def test_a_query_that_fails_for_good_ends_the_driver_with_its_name_and_error(application):
     sql = "SELECT *, if(total_amount = 13, raise_error('thirteen'), 'k') AS Ride FROM rides"
     application.declare("rides-by-amount", overrides={"rides-by-amount": {"sql": sql}})

@@ -15,6 +15,8 @@ from jobs.backends.history_table import merge
 from jobs.streams import score_query
 from tests.jobs.readings import arrived
 
+pytestmark = pytest.mark.full
+
 AS_OF = dt.date(2026, 11, 30)  # a Monday
 FIRST = AS_OF - dt.timedelta(weeks=9)
 SALE, RELEASE, NEXT = dt.date(2026, 10, 30), dt.date(2026, 11, 29), dt.date(2026, 12, 4)  # Friday, Sunday, Friday

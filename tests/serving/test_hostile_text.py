@@ -27,13 +27,12 @@ PLACES = (
 OF_BASELINES = ("#history .how", "#history .quiet", "#course-title", "#changes-rows th", "#gate .trouble", "#gate .samples td")
 ASK = """([path, service]) => fetch(path + encodeURIComponent(service)).then(async (answer) =>
     [answer.status, answer.headers.get("content-type"), (await answer.json()).detail])"""
-IN_EACH_RUN = ("markup", "quotes", "long")
 OURS = "document.title.endsWith(' · Sundial') && ![...document.querySelectorAll('script')].some((each) => !each.src)"
 
 
 @pytest.mark.parametrize(
     "text",
-    [pytest.param(text, id=name, marks=() if name in IN_EACH_RUN else pytest.mark.full) for name, text in hostile.TEXTS.items()],
+    [pytest.param(text, id=name, marks=() if name == "markup" else pytest.mark.full) for name, text in hostile.TEXTS.items()],
 )
 def test_every_field_of_the_page_is_text(page, offline, feed, lake, run_state, drive, text):
     feed = feed.model_copy(update={"description": text})
@@ -62,7 +61,7 @@ def test_every_field_of_the_page_is_text(page, offline, feed, lake, run_state, d
 
 @pytest.mark.parametrize(
     "text",
-    [pytest.param(text, id=name, marks=() if name in IN_EACH_RUN else pytest.mark.full) for name, text in hostile.TEXTS.items()],
+    [pytest.param(text, id=name, marks=() if name == "markup" else pytest.mark.full) for name, text in hostile.TEXTS.items()],
 )
 def test_every_field_of_the_page_of_baselines_is_text(page, offline, feed, lake, text):
     note = {"by": text, "reason": text, "run_id": text}

@@ -230,6 +230,7 @@ def test_a_newer_writer_is_read_by_its_own_schema(topics, broker, serving, feed,
     assert values(serving) == [42]
 
 
+@pytest.mark.full
 def test_a_broker_that_is_down_is_said_so(offline, feed):
     with served(offline) as (url, state):
         until("the broker counts as unreachable", lambda: state.live.status.broker == "unreachable")

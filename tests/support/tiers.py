@@ -28,11 +28,8 @@ STACK = "platform_stack"
 PARTS = {"broker", STACK, "cluster"}
 LONG_ROOMS = ("tests/jobs/",)  # they make Delta tables with Spark, test by test: not for `check`
 FULL_ROOMS = ("tests/bench/", "tests/delivery/", "tests/serving/static/")  # benchmarks, what Kafka itself promises, and pages
-# Of these: what a service's page shows, whether anyone can use each page, how soon it shows a record, and who may act.
-EVERY_TIER = tuple(
-    f"tests/serving/static/{name}.py"
-    for name in ("test_app", "test_accessibility", "test_within_a_second", "operator/test_login")
-)
+# Of these: what a service's page shows, how soon it shows a record, and who may act.
+EVERY_TIER = tuple(f"tests/serving/static/{name}.py" for name in ("test_app", "test_within_a_second", "operator/test_login"))
 UNITS = ("tests/delivery/*", "tests/jobs/test_*_baseline.py")
 PAGES = "tests/docs/test_pages.py"
 PAGE = "access-logs.md"  # the page that the tier `test` types

@@ -94,7 +94,7 @@ def by_hand(name: str, watermark: int):
     }[name]()
 
 
-COSTLY = ("trending-products", "last-check-ins")
+COSTLY = ("trending-products", "last-check-ins", "sensor-minutes")
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.full if name in COSTLY else ()) for name in SAMPLES])

@@ -135,6 +135,7 @@ def in_windows(*windows: tuple[str, int, int]) -> Settings:
     )
 
 
+@pytest.mark.full
 def test_what_lies_in_a_maintenance_window_is_no_incident_and_teaches_nothing():
     """As if its readings had never come; a service is not silent because of it."""
     rows = half_hours()

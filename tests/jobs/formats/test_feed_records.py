@@ -44,25 +44,25 @@ def test_each_writer_schema_is_read_by_its_own_id(spark):
     ]
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "reason"),
-    [
-        (b"www", None, "no value (tombstone) where a record belongs"),
-        (b"www", b"\x00\x00", "value too short for the Confluent wire format"),
-        (b"www", b"\x01" + payload()[1:], "first byte is not the Confluent magic byte 0"),
-        (b"www", payload(schema_id=99), "unknown schema id 99"),
-        (b"www", payload()[:7], "value is not Avro of the schema that its header names"),
-        (b"www", payload(Value=-3), "negative reading -3"),
-        (None, payload(), "no service name in the record's key"),
-        (b"", payload(), "no service name in the record's key"),
-        (b"w" * 257, payload(), "service name of 257 bytes; the feed's longest_service is 256"),
-        (("ü" * 129).encode(), payload(), "service name of 258 bytes; the feed's longest_service is 256"),
-        (b"www\xff", payload(), "service name is not UTF-8 text"),
-    ],
-)
-def test_a_record_that_is_no_reading_says_why_and_keeps_its_bytes(spark, key, value, reason):
-    bad, good = decoded(spark, (key, value), (b"www", payload())).orderBy("KafkaOffset").collect()
-    assert (bad.Error, bad.Key, bad.Bytes) == (reason, key, value)
+NO_READINGS = [
+    (b"www", None, "no value (tombstone) where a record belongs"),
+    (b"www", b"\x00\x00", "value too short for the Confluent wire format"),
+    (b"www", b"\x01" + payload()[1:], "first byte is not the Confluent magic byte 0"),
+    (b"www", payload(schema_id=99), "unknown schema id 99"),
+    (b"www", payload()[:7], "value is not Avro of the schema that its header names"),
+    (b"www", payload(Value=-3), "negative reading -3"),
+    (None, payload(), "no service name in the record's key"),
+    (b"", payload(), "no service name in the record's key"),
+    (b"w" * 257, payload(), "service name of 257 bytes; the feed's longest_service is 256"),
+    (("ü" * 129).encode(), payload(), "service name of 258 bytes; the feed's longest_service is 256"),
+    (b"www\xff", payload(), "service name is not UTF-8 text"),
+]
+
+
+def test_a_record_that_is_no_reading_says_why_and_keeps_its_bytes(spark):
+    records = [(key, value) for key, value, _ in NO_READINGS]
+    *bad, good = decoded(spark, *records, (b"www", payload())).orderBy("KafkaOffset").collect()
+    assert [(row.Key, row.Bytes, row.Error) for row in bad] == NO_READINGS
     assert (good.Error, good.Value) == (None, 47)
 
 

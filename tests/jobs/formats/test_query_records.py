@@ -173,34 +173,46 @@ NO_TIME = {"time": "event", "timestamp": "if(VendorID = 1, null, tpep_pickup_dat
 
 
 @pytest.mark.parametrize(
-    ("source", "key", "value", "reason"),
+    ("source", "no_rows"),
     [
-        ({}, vendor(), None, "no value (tombstone) where a record belongs"),
-        ({}, vendor(), ride()[:9], "value is not Avro of the schema that its header names"),
-        ({}, vendor(), ride(schema_id=99), "unknown schema id 99"),
-        ({}, None, ride(), "no key"),
-        ({}, vendor()[:4], ride(), "key too short for the Confluent wire format"),
-        ({}, vendor()[:5], ride(), "key too short for the Confluent wire format"),
-        ({"key": {"column": "Vendor"}}, bytearray(b"\xff"), ride(), "key is not UTF-8 text"),
-        ({"key": {"column": "Vendor"}}, None, ride(), "no key"),
-        (NO_TIME, vendor(), ride(), "no event time"),
+        (
+            {},
+            [
+                (vendor(), None, "no value (tombstone) where a record belongs"),
+                (vendor(), ride()[:9], "value is not Avro of the schema that its header names"),
+                (vendor(), ride(schema_id=99), "unknown schema id 99"),
+                (None, ride(), "no key"),
+                (vendor()[:4], ride(), "key too short for the Confluent wire format"),
+                (vendor()[:5], ride(), "key too short for the Confluent wire format"),
+            ],
+        ),
+        (
+            {"key": {"column": "Vendor"}},
+            [(bytearray(b"\xff"), ride(), "key is not UTF-8 text"), (None, ride(), "no key")],
+        ),
+        (NO_TIME, [(vendor(), ride(), "no event time")]),
     ],
 )
-def test_a_record_that_is_no_row_is_dead_lettered_with_its_bytes(spark, source, key, value, reason):
+def test_a_record_that_is_no_row_is_dead_lettered_with_its_bytes(spark, source, no_rows):
     made = query(**source)
     good = vendor(2) if made.inputs["rides"].key.record else bytearray(b"two")
-    found = {row.topic: row for row in written(spark, made, (key, value), (good, ride(VendorID=2)))}
-    assert bytes(found["low"].key) == b"2"
-    dead = found["rides.dead-letter"]
-    assert (dead.value, bytes(dead.key)) == (value, b"rides-0-0")
-    said = {header.key: header.value and bytes(header.value) for header in dead.headers}
-    assert said == {
-        "reason": reason.encode(),
-        "topic": b"rides",
-        "partition": b"0",
-        "offset": b"0",
-        "key": key and bytes(key),
-    }
+    records = [(key, value) for key, value, _ in no_rows]
+    found = written(spark, made, *records, (good, ride(VendorID=2)))
+    assert [bytes(row.key) for row in found if row.topic == "low"] == [b"2"]
+    dead = {bytes(row.key): row for row in found if row.topic == "rides.dead-letter"}
+    assert len(found) == 1 + len(dead)
+    assert sorted(dead) == [b"rides-0-%d" % offset for offset in range(len(no_rows))]
+    for offset, (key, value, reason) in enumerate(no_rows):
+        letter = dead[b"rides-0-%d" % offset]
+        said = {header.key: header.value and bytes(header.value) for header in letter.headers}
+        assert letter.value == value
+        assert said == {
+            "reason": reason.encode(),
+            "topic": b"rides",
+            "partition": b"0",
+            "offset": b"%d" % offset,
+            "key": key and bytes(key),
+        }
 
 
 def test_a_record_that_another_reader_dead_letters_is_left_out(spark):

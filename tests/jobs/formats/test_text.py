@@ -58,36 +58,35 @@ def test_a_wall_clocks_time_has_no_offset(spark):
     assert [tuple(row) for row in found] == [(CAME, None), (None, wrong), (dt.datetime(2026, 11, 21), None)]
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        (b"{", "value is not a JSON object with the contract's types"),
-        (b"[1]", "value is not a JSON object with the contract's types"),
-        (b"", "value is not a JSON object with the contract's types"),
-        (b"null", "value is not a JSON object with the contract's types"),
-        (json.dumps(EVENT).encode() + b"\n" + json.dumps(EVENT).encode(), "value is not a JSON object with the contract's types"),
-        (json.dumps(EVENT | {"Value": "much"}).encode(), "value is not a JSON object with the contract's types"),
-        (json.dumps(EVENT | {"Timestamp": "12:00"}).encode(), "value is not a JSON object with the contract's types"),
-        (json.dumps(EVENT | {"Timestamp": 10**15}).encode(), "value is not a JSON object with the contract's types"),
-        (json.dumps({"Id": "e"}).encode(), "the contract wants a value: Timestamp, Value"),
-        (b'{"Id": "\xff"}', "value is not UTF-8 text"),
-        (None, "no value (tombstone) where a record belongs"),
-    ],
-)
-def test_what_is_no_such_json_says_why_and_keeps_its_bytes(spark, value, reason):
-    [row] = decoded(spark, query("json", "metric_event"), value)
-    assert (row.Error, row.Row, row.Bytes) == (reason, None, value and bytearray(value))
+NO_OBJECT = "value is not a JSON object with the contract's types"
+NO_JSON = [
+    (b"{", NO_OBJECT),
+    (b"[1]", NO_OBJECT),
+    (b"", NO_OBJECT),
+    (b"null", NO_OBJECT),
+    (json.dumps(EVENT).encode() + b"\n" + json.dumps(EVENT).encode(), NO_OBJECT),
+    (json.dumps(EVENT | {"Value": "much"}).encode(), NO_OBJECT),
+    (json.dumps(EVENT | {"Timestamp": "12:00"}).encode(), NO_OBJECT),
+    (json.dumps(EVENT | {"Timestamp": 10**15}).encode(), NO_OBJECT),
+    (json.dumps({"Id": "e"}).encode(), "the contract wants a value: Timestamp, Value"),
+    (b'{"Id": "\xff"}', "value is not UTF-8 text"),
+    (None, "no value (tombstone) where a record belongs"),
+]
+
+
+def test_what_is_no_such_json_says_why_and_keeps_its_bytes(spark):
+    found = decoded(spark, query("json", "metric_event"), *(value for value, _ in NO_JSON))
+    assert [(row.Bytes, row.Error, row.Row) for row in found] == [(value, reason, None) for value, reason in NO_JSON]
 
 
 MORE = ("}", "}}", "]", "]}", ', "x": 1', ', "x": {}', ', "value": {}', ", 1", ", {}", ",", " 1", " {}", "]}{")
 
 
-@pytest.mark.parametrize("more", MORE)
-def test_an_object_and_more_is_not_an_object(spark, more):
+def test_an_object_and_more_is_not_an_object(spark):
     event = json.dumps(EVENT)
-    behind, before = decoded(spark, query("json", "metric_event"), f"{event}{more}".encode(), f"{more}{event}".encode())
-    wrong = "value is not a JSON object with the contract's types"
-    assert [(row.Error, row.Row) for row in (behind, before)] == [(wrong, None)] * 2
+    values = [value.encode() for more in MORE for value in (f"{event}{more}", f"{more}{event}")]
+    found = decoded(spark, query("json", "metric_event"), *values)
+    assert [(row.Bytes, row.Error, row.Row) for row in found] == [(value, NO_OBJECT, None) for value in values]
 
 
 @pytest.mark.parametrize("text", ["{event}\n", " \t{event}  ", '{{"More": [{{"a": [1, "]"]}}, "}}"], "Value": NaN, {rest}'])

@@ -46,6 +46,7 @@ def junk(broker, feed):
     )
 
 
+@pytest.mark.full
 def test_all_that_wait_are_asked_for_at_once_and_kept_until_the_registry_has_something_new(broker, feed, known, junk):
     topics.produce(broker.kafka, feed.topic, [(b"k", None), (b"k", b"\0abc"), (b"k", b"\1" + bytes(4) + b"other")])
     junk(900_001, 2**32 - 1, 900_001)

@@ -92,6 +92,7 @@ def alone() -> tuple[bool, int]:
     return False, 0
 
 
+@pytest.mark.full
 def test_the_backlog_of_a_query_is_counted_from_where_it_begins(live_platform, broker, feed):
     produce(broker, feed.topic, 10)
     produce(broker, feed.scored_topic, 4)  # of a query before
@@ -164,6 +165,7 @@ def in_transaction(broker, topic: str, count: int, commit: bool) -> None:
     producer.commit_transaction(30) if commit else producer.abort_transaction(30)
 
 
+@pytest.mark.full
 def test_ends_of_transactions_and_what_they_aborted_are_no_lag(live_platform, broker, feed, monkeypatch):
     backlog = Backlog(live_platform, feed, dict.fromkeys(range(feed.partitions), 0), alone)
     in_transaction(broker, feed.topic, 3, commit=True)

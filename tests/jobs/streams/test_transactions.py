@@ -169,6 +169,7 @@ def test_a_driver_that_was_taken_for_dead_can_not_commit_what_it_has_begun(writt
     assert written.values() == ["a", "b"]
 
 
+@pytest.mark.full
 def test_a_driver_that_was_taken_for_dead_can_not_begin_again_either(written):
     zombie, successor = written.writer(), written.writer()
     with pytest.raises(JobError, match="another driver has taken over"):

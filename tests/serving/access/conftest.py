@@ -14,7 +14,8 @@ from contracts.users import Users
 from serving.access.authentication import Operator
 from serving.access.provider_settings import CALLBACK, ProviderSettings
 from serving.app import create_app
-from tests.serving.access.identity_provider import PUBLIC, IdentityProvider, answering
+from tests.serving.access.identity_provider import PUBLIC, IdentityProvider
+from tests.serving.static.operator.airflow import listening
 
 OWN = {"sec-fetch-site": "same-origin"}
 FROM_THERE = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}  # as browsers say when the provider sends them back
@@ -48,10 +49,22 @@ def me(there: TestClient) -> dict[str, str | None]:
     return there.get("/api/me").json()
 
 
+@pytest.fixture(scope="session")
+def provider_server() -> Iterator[tuple[FastAPI, str]]:
+    """A server, which each test gives a provider, and its address. Making a server takes longer than most of these tests."""
+    serves = FastAPI(openapi_url=None)
+    with listening(serves) as address:
+        yield serves, address
+
+
 @pytest.fixture
-def provider() -> Iterator[IdentityProvider]:
-    with answering() as provider:
-        yield provider
+def provider(provider_server) -> IdentityProvider:
+    serves, address = provider_server
+    provider = IdentityProvider()
+    provider.issuer = address
+    serves.router.routes[:] = []
+    serves.mount("/", provider.app)
+    return provider
 
 
 @pytest.fixture

@@ -51,6 +51,7 @@ def shown(events: list[tuple[str | None, str, dict]]) -> list[tuple]:
     return [(row["key"], row["value"] and row["value"]["Place"], row["removed"]) for _, kind, row in events if kind == "row"]
 
 
+@pytest.mark.full
 def test_each_row_that_changes_is_an_event_of_those_who_ask_for_it(served_state, places):
     url, _ = served_state
     places.send(places.avro, "a", "before")

@@ -211,6 +211,7 @@ def test_a_service_name_is_only_ever_text(page, site, feed):
     expect(page.locator("#chart-title")).to_have_text("a")
 
 
+@pytest.mark.full
 def test_the_keyboard_reaches_everything(page, site, feed):
     page.goto(f"{site[0]}/?feed={feed.name}&service=a")
     expect(page.locator("#anomalies tr")).to_have_count(3)
@@ -227,6 +228,7 @@ def test_the_keyboard_reaches_everything(page, site, feed):
     expect(page.locator("#chart-title")).to_have_text(NASTY)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("width", [360, 768, 1300])
 def test_nothing_is_cut_off_at_any_width(page, site, feed, width):
     page.set_viewport_size({"width": width, "height": 800})
@@ -238,6 +240,7 @@ def test_nothing_is_cut_off_at_any_width(page, site, feed, width):
     assert edge["x"] + edge["width"] <= width
 
 
+@pytest.mark.full
 def test_an_empty_platform_says_what_to_run(page, offline, feed):
     with served(offline) as (url, state):
         until("the broker counts as unreachable", lambda: state.live.status.broker == "unreachable")

@@ -78,6 +78,7 @@ def test_the_incidents_are_those_of_the_night(lake, tmp_path):
     assert {each["incident_id"] for each in lines} - {""} == {each["Id"] for each in opened}
 
 
+@pytest.mark.full
 def test_maintenance_windows_and_special_days_are_those_of_the_night(lake, tmp_path):
     move = {"times": {"begin": "09:00", "end": "14:00"}, "dates": [FIRST + dt.timedelta(days=24)], "services": "w.*"}
     entries = [{"dates": [FIRST + dt.timedelta(days=15)], "like": "sunday"}, move]
@@ -102,6 +103,7 @@ def opened_by_both(lake: Path, path: Path, feed=FEED, ranges=()) -> list[str]:
 SURGE = "www@2026-11-05T15:00:00Z"
 
 
+@pytest.mark.full
 def test_what_people_excluded_is_left_out_as_at_night(lake, tmp_path):
     shutil.copytree(lake, tmp_path / "lake")
     at = dt.datetime(2026, 11, 5, 15, tzinfo=dt.UTC)

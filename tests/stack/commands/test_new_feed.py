@@ -140,27 +140,25 @@ def test_every_interval_has_a_window_of_several_readings_that_divides_a_day():
         assert window >= 3 * interval or window == SECONDS_PER_DAY
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (
-            ["calls"],
-            "does not tell whose clock shows the local times\nwhat to do: name it, for example --timezone America/Chicago",
-        ),
-        (["calls", "--timezone", "Mars"], "--timezone Mars: no such time zone"),
-        (["calls", "--timezone", "UTC", "--holidays", "XX"], "--holidays XX: "),
-        (["calls", "--timezone", "UTC", "--interval", "7m"], "--interval 7m does not divide a day"),
-        (["Calls", "--timezone", "UTC"], "'Calls' can't be a feed's name"),
-        (["../calls", "--timezone", "UTC"], "can't be a feed's name"),
-        (["rides", "--timezone", "UTC"], "'rides' is declared already"),
-        (["calls", "--timezone", "UTC", "--start"], "no stack in "),
-    ],
-)
-def test_a_mistake_leaves_nothing_behind(repository, sundial, tmp_path, words, says):
+MISTAKES = {
+    ("calls",): "does not tell whose clock shows the local times\nwhat to do: name it, for example --timezone America/Chicago",
+    ("calls", "--timezone", "Mars"): "--timezone Mars: no such time zone",
+    ("calls", "--timezone", "UTC", "--holidays", "XX"): "--holidays XX: ",
+    ("calls", "--timezone", "UTC", "--interval", "7m"): "--interval 7m does not divide a day",
+    ("Calls", "--timezone", "UTC"): "'Calls' can't be a feed's name",
+    ("../calls", "--timezone", "UTC"): "can't be a feed's name",
+    ("rides", "--timezone", "UTC"): "'rides' is declared already",
+    ("calls", "--timezone", "UTC", "--start"): "no stack in ",
+}
+
+
+def test_a_mistake_leaves_nothing_behind(repository, sundial_in_turn, tmp_path):
     before = sorted((path, path.stat().st_mtime_ns) for path in (repository / "schemas").rglob("*"))
-    ran = sundial("new", "feed", *words, "--from", str(calls(tmp_path, days=1)))
-    assert ran.code == 1
-    assert says in ran.errors
+    capture = ("--from", str(calls(tmp_path, days=1)))
+    ran = sundial_in_turn(*(("new", "feed", *words, *capture) for words in MISTAKES))
+    assert [(each.code, says in each.errors) for each, says in zip(ran, MISTAKES.values(), strict=True)] == [
+        (1, True) for _ in MISTAKES
+    ], [each.errors for each in ran]
     after = sorted((path, path.stat().st_mtime_ns) for path in (repository / "schemas").rglob("*") if path.is_file())
     assert after == [each for each in before if each[0].is_file()]
 

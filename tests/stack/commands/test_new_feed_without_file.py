@@ -34,22 +34,20 @@ def test_without_a_file_options_say_what_the_feed_is(repository, sundial):
     (repository / "schemas/feeds/logins.yaml").unlink()
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (
-            [],
-            "--interval and --timezone: not given, and there is no file\nwhat to do: add --interval 1m --timezone",
-        ),
-        (["--interval", "1m"], "error: --timezone: not given, and there is no file"),
-        (["--interval", "1m", "--timezone", "UTC", "--value-column", "a"], "--value-column: there is no file"),
-        (["--from", "samples/nyc_taxi_vendors.csv", "--minimum", "5"], "--minimum: only without --from"),
-    ],
-)
-def test_what_does_not_go_together_is_said(repository, sundial, words, says):
-    ran = sundial("new", "feed", "logins", *words)
-    assert (ran.code, (repository / "schemas/feeds/logins.yaml").exists()) == (1, False)
-    assert says in ran.errors
+MISTAKES = {
+    (): "--interval and --timezone: not given, and there is no file\nwhat to do: add --interval 1m --timezone",
+    ("--interval", "1m"): "error: --timezone: not given, and there is no file",
+    ("--interval", "1m", "--timezone", "UTC", "--value-column", "a"): "--value-column: there is no file",
+    ("--from", "samples/nyc_taxi_vendors.csv", "--minimum", "5"): "--minimum: only without --from",
+}
+
+
+def test_what_does_not_go_together_is_said(repository, sundial_in_turn):
+    ran = sundial_in_turn(*(("new", "feed", "logins", *words) for words in MISTAKES))
+    assert [(each.code, says in each.errors) for each, says in zip(ran, MISTAKES.values(), strict=True)] == [
+        (1, True) for _ in MISTAKES
+    ], [each.errors for each in ran]
+    assert not (repository / "schemas/feeds/logins.yaml").exists()
 
 
 def test_without_a_file_a_terminal_is_asked(monkeypatch):

@@ -82,7 +82,7 @@ def listening(app: FastAPI) -> Iterator[str]:
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:
-        until("the server listens", lambda: server.started)
+        until("the server listens", lambda: server.started, pause=0.01)
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
