@@ -80,6 +80,7 @@ def test_the_last_drivers_heartbeat_is_not_taken_for_the_new_ones(running, strea
     assert len(starts(streams)) == 2, "a start takes longer than a beat"
 
 
+@pytest.mark.full
 def test_after_the_budget_the_task_fails_with_the_drivers_last_lines_and_a_message_is_sent(streams, monkeypatch):
     behave(streams, "crash")
     with Triggerer(trigger(restarts=2)) as triggerer:

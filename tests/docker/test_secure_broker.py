@@ -145,6 +145,7 @@ def test_nobody_but_the_superuser_changes_anything(cluster):
         assert refused.value.args[0].code() == REFUSED
 
 
+@pytest.mark.full
 def test_deploying_again_changes_passwords_only_and_takes_back_what_no_one_wants(cluster):
     def deploy(feeds) -> list[str]:
         return acls.deploy(cluster.kafka, cluster.credentials("admin"), feeds, QUERIES, cluster.secrets)

@@ -52,6 +52,7 @@ def test_versions_within_the_days_to_keep_stay_readable(spark, run_job, lake_pla
     assert [row.Value for row in table.read(spark).collect()] == [2]
 
 
+@pytest.mark.full
 def test_gate_results_become_few_files(spark, run_job, lake_platform):
     table = tables.gate_results(lake_platform)
     for number in range(5):

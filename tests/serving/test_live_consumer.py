@@ -103,6 +103,7 @@ def test_what_does_not_decode_is_counted_and_left_out(topics, serving, feed, at)
     assert kafka["last_undecodable"].startswith(f"{feed.scored_topic}-")
 
 
+@pytest.mark.full
 def test_what_is_wrong_with_us_ends_neither_the_thread_nor_the_records_behind_it(topics, serving, monkeypatch, at):
     put = serving.state.memory.put_reading
 

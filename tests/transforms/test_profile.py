@@ -79,6 +79,7 @@ def by_slot(*values, date=MONDAYS[4], service="www"):
     return [(service, date, slot, value) for slot, value in enumerate(values)]
 
 
+@pytest.mark.full
 def test_holdout_compares_how_both_predict_a_day_that_neither_has_seen(spark):
     # In force 100 everywhere, last Monday 110: off by 10. The candidate: three dates at 120, and 110, of which 117.5 is the mean.
     candidate = [packed(averages=(117.5,) * 4, dates=MONDAYS[1:])]

@@ -126,6 +126,7 @@ def test_incidents_open_and_close_before_ones_eyes(page, site, feed, at):
     expect(rows).to_have_count(3)
 
 
+@pytest.mark.full
 def test_a_group_is_one_row_that_unfolds_to_its_members(page, site, feed, at):
     url, topics = site
     page.goto(f"{url}/?feed={feed.name}&service=a")
@@ -153,6 +154,7 @@ def test_a_group_is_one_row_that_unfolds_to_its_members(page, site, feed, at):
     expect(rows).to_have_count(1)
 
 
+@pytest.mark.full
 def test_a_span_of_the_past_can_be_looked_at_and_left(page, site, feed, lake, at):
     url, topics = site
     noon = dt.datetime(2026, 7, 1, 16, tzinfo=dt.UTC)  # in New York
@@ -172,6 +174,7 @@ def test_a_span_of_the_past_can_be_looked_at_and_left(page, site, feed, lake, at
     assert "from=" not in page.url
 
 
+@pytest.mark.full
 def test_an_anomaly_is_shown_when_it_was(page, site, feed, lake, at):
     url, topics = site
     then = at(0) - dt.timedelta(minutes=40)

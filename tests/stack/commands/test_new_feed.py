@@ -81,6 +81,7 @@ def test_a_feed_is_written_that_passes_the_check_and_the_next_commands_are_said(
     (repository / "schemas/feeds/calls.yaml").unlink()
 
 
+@pytest.mark.full
 def test_the_page_shows_what_comes_out(repository, sundial):
     page = (ROOT / "docs/new-feed.md").read_text().partition("```text\n")[2].partition("```")[0]
     command, shown = page.partition(" part ")[::2]

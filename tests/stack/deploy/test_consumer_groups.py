@@ -51,6 +51,7 @@ def test_a_topic_that_nobody_has_read_says_so(broker, topic):
     )
 
 
+@pytest.mark.full
 def test_a_group_is_told_while_it_is_attached_and_after_it_has_left(broker, topic):
     group = f"group-{uuid.uuid4().hex[:8]}"
     reader = consumer(broker, group, topic)

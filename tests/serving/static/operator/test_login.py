@@ -1,5 +1,6 @@
 """Who logs in, and what a viewer does not get."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.serving.static.operator.dialogs import log_in
@@ -19,6 +20,7 @@ def test_a_viewer_judges_nothing_and_a_wrong_token_is_named(page, site):
     expect(page.get_by_role("link", name="Log in")).to_be_visible()
 
 
+@pytest.mark.full
 def test_nothing_is_sent_before_the_page_can_send_it(page, site):
     page.route("**/login.js", lambda route: route.abort())
     page.goto(site[0])
