@@ -1,6 +1,7 @@
 """Partitions as the brokers know them: those that there are, and where a time begins in them."""
 
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import wait
 
@@ -9,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 
 Place = tuple[str, int]  # topic and partition
 NOT_DEPLOYED = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)  # as of a feed declared just now
+_awaited: list[tuple[float, AdminClient]] = []  # clients that are still to be answered, each with when it has been
 
 
 def described(admin: AdminClient, topics: Iterable[str], stop: threading.Event, seconds: float) -> dict[Place, str] | None:
@@ -17,6 +19,7 @@ def described(admin: AdminClient, topics: Iterable[str], stop: threading.Event, 
     asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=seconds)
     while wait(asked.values(), timeout=0.2).not_done:
         if stop.is_set():
+            _keep(admin, seconds)
             return None
     found = {}
     for topic, answer in asked.items():
@@ -28,6 +31,14 @@ def described(admin: AdminClient, topics: Iterable[str], stop: threading.Event, 
             continue
         found |= {(topic, partition.id): str(topic_found.topic_id) for partition in topic_found.partitions}
     return found
+
+
+def _keep(admin: AdminClient, seconds: float) -> None:
+    """Hold the client until its answer has come, so many seconds later at most. The answer comes in a thread of the client, and
+    Python's collector may run there. If it frees the client in this thread, librdkafka aborts the process."""
+    now = time.monotonic()
+    _awaited[:] = [each for each in _awaited if each[0] > now]
+    _awaited.append((now + seconds + 1, admin))
 
 
 def offsets_before_end(consumer: Consumer, places: Iterable[Place], records: int) -> dict[Place, int]:
