@@ -18,7 +18,8 @@ run: ## start everything, load history, build the baseline, score live readings,
 	@$(SUNDIAL) run $(if $(PORT_BASE),--port-base $(PORT_BASE))
 	@$(PYTHON) -m stack.install.setup
 
-PYTEST = .venv/bin/pytest --no-loadscope-reorder --durations=15
+# A worker that crashes ends the run: with one in its place, the run may wait for ever.
+PYTEST = .venv/bin/pytest --no-loadscope-reorder --max-worker-restart=0 --durations=15
 
 check: lint ## lint, types, and the tests without a broker and without Spark jobs on tables; at most five minutes
 	@tests/chromium.sh
