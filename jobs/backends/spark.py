@@ -72,6 +72,8 @@ def _settings(platform: Platform) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "4",
         "spark.ui.showConsoleProgress": "false",
         "spark.databricks.delta.snapshotPartitions": "2",
+        # Otherwise each function of a column asks the JVM several things, so that errors name the line of Python that made it.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.python.daemon.module": "jobs.backends.python_daemon",
         "spark.executor.defaultJavaOptions": " ".join(
             (COMPILE_ALL, *(f"-D{key}={limit}" for key, limit in _AVRO_LIMITS.items()))

@@ -170,6 +170,7 @@ def test_the_pod_that_spark_makes_is_as_kubernetes_and_the_namespace_want_it(pod
     }
 
 
+@pytest.mark.full
 def test_the_entrypoint_takes_what_spark_gives(pod, executor):
     (made,) = pod["spec"]["containers"]
     fields = {"status.podIP": "10.1.2.3", "metadata.name": pod["metadata"]["name"]}

@@ -42,6 +42,7 @@ def refused(load, lake_platform):
     return run
 
 
+@pytest.mark.full
 def test_every_mistake_is_listed_at_once_and_nothing_is_loaded(refused, tmp_path):
     good = [f"I-94,2024-05-01 {hour:02}:00:00,{hour}" for hour in range(24)]
     path = table(

@@ -50,8 +50,8 @@ def in_the_end(written: list) -> dict[tuple[str, str], dict]:
 @pytest.mark.parametrize(
     "name",
     [
-        "rides-by-amount",
         "rides-sessions",
+        pytest.param("rides-by-amount", marks=pytest.mark.full),
         pytest.param("rides-per-vendor-half-hour", marks=pytest.mark.full),
         pytest.param("rides-per-vendor", marks=pytest.mark.full),
         pytest.param("rides-per-vendor-minute", marks=pytest.mark.full),

@@ -7,6 +7,7 @@ from tests.serving.conftest import NASTY
 from tests.serving.static.test_accessibility import serious
 
 
+@pytest.mark.full
 def test_a_table_is_searched_and_followed(page, ask, places):
     for name in ("a", "a/1", "b", NASTY):
         places.send(places.avro, name, f"at {name}")
