@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incident_life import NO_INCIDENT, incident_id
+from jobs.transforms.detector.incident_life import NO_INCIDENT, direction, incident_id
 from jobs.transforms.detector.moments import Ints
 from stack.backtest.rows import Rows
 
@@ -27,10 +27,7 @@ class Incident:
     highest: float
     total: float
     expected: float
-
-    @property
-    def direction(self) -> str:
-        return "high" if self.total >= self.expected else "low"
+    direction: str
 
 
 def incident_ids(names: list[str], services: Ints, onsets: Ints) -> pa.Array:
@@ -56,5 +53,6 @@ def incidents_of(rows: Rows, score: Score, ids: list[str | None]) -> list[Incide
         total, expected = float(np.nansum(rows.values[of])), float(np.nansum(score.expected[of]))
         service = rows.names[rows.services[of[0]]]
         highest = float(score.score[of].max())
-        found.append(Incident(name, service, of, int(times.min()), int(times.max()), peak, highest, total, expected))
+        side = direction(float(np.nan_to_num(score.size[peak])), total, expected)
+        found.append(Incident(name, service, of, int(times.min()), int(times.max()), peak, highest, total, expected, side))
     return sorted(found, key=lambda each: each.start)

@@ -35,8 +35,9 @@ class Score(NamedTuple):
     score: for one common threshold. alarm: it reaches the threshold.
     shifted: the level has changed for good.
 
-    And why. season: a number into seasons.NAMES. size: the error of the reading in scales. Of `seen` past readings, `beyond`
-    deviated at least as much. stuck: the value repeats itself for longer than ever.
+    And why. season: a number into seasons.NAMES. size: the error of the reading in scales. spell: the mean error of its spell,
+    likewise. Of `seen` past spells, `beyond` deviated at least as much; each reading ends a spell, so these are counts of
+    readings. stuck: the value repeats itself for longer than ever.
     """
 
     expected: Floats
@@ -47,6 +48,7 @@ class Score(NamedTuple):
     shifted: Bools
     season: Ints
     size: Floats
+    spell: Floats
     beyond: Floats
     seen: Floats
     stuck: Bools
@@ -58,7 +60,7 @@ def new_state(services: int, pace: Pace) -> State:
         kinds.new_kind(services),
         seasons.new_seasons(services, pace),
         scale.new_scale(services),
-        rarity.new_past(services),
+        rarity.new_past(services, pace),
         stuck.new_runs(services),
         shift.new_side(services),
         alarming.new_alarms(services),
@@ -88,53 +90,57 @@ def advance(
     known = state.seasons
     slots = seasons.slots_of(moment, pace)
     expected, competing = seasons.models(known, slots)
-    season = seasons.believed(known, competing, moment)
+    season = seasons.believed(known, competing)
     best = expected[np.arange(len(values)), season]
-    usual, usual_change = scale.usual(state.scale, kind, known.seen)
+    usual = scale.usual(state.scale, kind, known.seen, pace)
     old = known.seen > 0
     measured = present & old
     errors = np.where(measured, inner - best, 0.0)
-    sizes = errors / usual
-    changes = np.where(measured, inner - kind.last, 0.0)
+    sizes = errors / usual.error
 
-    past = rarity.shifted(state.past, errors, present)
-    measures = rarity.measured(past, usual, changes, usual_change)
-    past, verdict = rarity.judge(past, measures, present & (known.seen >= scale.YOUNG))
+    past = rarity.shifted(state.past, errors, inner, present)
+    spell = rarity.spell(past, known.seen, pace)
+    in_scales = spell.error / usual.spell
+    measures = rarity.measured(spell, usual)
+    past, verdict = rarity.judge(past, measures, present & (known.seen >= scale.YOUNG), pace)
     runs, is_stuck, sticks = stuck.followed(state.runs, kind, inner, known.seen, present)
-    side, moved = shift.leaned(state.side, errors, sizes, known.seen > pace.per_day, present, pace)
+    side, moved = shift.leaned(state.side, spell.error, in_scales, known.seen > pace.per_day, present, pace)
     raw = np.where(sticks, np.maximum(verdict.score, stuck.SCORE), verdict.score)
     counts = scale.counts(state.scale, kind, known.seen)
     evidence = alarming.Evidence(raw, sticks, counts)
     alarms, found = alarming.raised(state.alarms, evidence, present, moment.time, pace, threshold)
 
-    lesson = scale.clipped(errors, usual, known.seen)
-    step = scale.clipped(changes, usual_change, known.seen)
-    lessons = scale.clipped(inner[:, None] - expected, usual, known.seen)
+    lesson = scale.clipped(errors, usual.error, known.seen)
+    of_spell = scale.clipped(spell.error, usual.spell, known.seen)
+    change = scale.clipped(spell.change, usual.change, known.seen)
+    lessons = scale.clipped(inner[:, None] - expected, usual.error, known.seen)
     everyday = ~np.asarray(moment.holiday, bool)
     learned = seasons.learn(known, slots, inner, lessons, best + lesson, competing, present, everyday, pace)
     new = State(
         kinds.remembered(kind, inner, present),
         seasons.moved(learned, moved),
-        scale.widened(state.scale, inner, lesson, step, known.seen, present, pace),
+        scale.widened(state.scale, inner, scale.Usual(lesson, of_spell, change), known.seen, present, pace),
         past,
         runs,
         side,
         alarms,
     )
-    low, middle, high = np.where(old, kinds.outward(kind, best + LOW_MIDDLE_HIGH * usual), np.nan)
-    middle = np.minimum(middle + np.where(kind.root, np.square(usual), 0.0), high)  # E[X] = E[root X]² + Var[root X]
-    why = season, np.where(measured, sizes, np.nan), verdict.beyond, verdict.seen, is_stuck
+    low, middle, high = np.where(old, kinds.outward(kind, best + LOW_MIDDLE_HIGH * usual.error), np.nan)
+    middle = np.minimum(middle + np.where(kind.root, np.square(usual.error), 0.0), high)  # E[X] = E[root X]² + Var[root X]
+    why = seasons.named(season, moment), np.where(measured, sizes, np.nan), in_scales, verdict.beyond, verdict.seen, is_stuck
     score = np.where(present, found.score, 0.0)
     return new, Score(middle, low, high, score, found.alarm, moved != 0, *why)
 
 
 def _without_root(state: State, who: Bools) -> State:
     """The state after some services turned out to go below zero: theirs in the unit of the readings, with nothing recent."""
-    level = state.seasons.level
+    level, past = state.seasons.level, state.past
     return state._replace(
         seasons=seasons.squared(state.seasons, who),
         scale=scale.squared(state.scale, level, who),
-        past=state.past._replace(recent=np.where(who[:, None], 0.0, state.past.recent)),
+        past=past._replace(
+            errors=np.where(who[:, None], 0.0, past.errors), values=np.where(who[:, None], np.square(past.values), past.values)
+        ),
         side=shift.Side(np.where(who, 0.0, state.side.side), np.where(who, 0.0, state.side.off)),
     )
 

@@ -56,10 +56,12 @@ class Incident:
     """What is known of an incident.
 
     onset, last, peak_at: epoch milliseconds of its first, its newest and its most unusual reading. readings: how many were
-    unusual; 0 while only a score stands: the next unusual reading, if it comes soon, is the first. actual, expected, area: their
-    sums of value, of what was expected, and of the absolute difference. size: the largest error, in scales. passed: readings from
-    the onset on. usual: one for each usual reading since then, less TAKEN for each unusual one, never below 0. reported: the
-    largest error when the last event was emitted; 0 while the incident waits for more unusual readings.
+    unusual; 0 while only a score stands: the next unusual reading, if it comes soon, is the first. led_by: how many of them came
+    one after the other up to the first one whose score was high enough; all of them while there is none yet. actual, expected,
+    area: their sums of value, of what was expected, and of the absolute difference. size: the largest error, in scales. passed:
+    readings from the first with such a score on. usual: one for each usual reading since then, less TAKEN for each unusual one,
+    never below 0. reported: the largest error when the last event was emitted; 0 while the incident waits for more unusual
+    readings.
     """
 
     service: str
@@ -79,6 +81,7 @@ class Incident:
     passed: int
     usual: int
     reported: float
+    led_by: int = 0
 
     @property
     def id(self) -> str:
@@ -87,7 +90,7 @@ class Incident:
 
     @property
     def direction(self) -> Literal["high", "low"]:
-        return "high" if self.actual >= self.expected else "low"
+        return direction(self.size, self.actual, self.expected)
 
 
 class Event(NamedTuple):
@@ -101,6 +104,11 @@ class Event(NamedTuple):
 def incident_id(service: str, onset: int) -> str:
     """onset: epoch milliseconds."""
     return f"{service}@{dt.datetime.fromtimestamp(onset / 1000, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def direction(size: float, actual: float, expected: float) -> Literal["high", "low"]:
+    """The side of the most unusual reading. size: its error in scales; where it has none (a stuck value), the sums decide."""
+    return "high" if size > 0 or (not size and actual >= expected) else "low"
 
 
 def unusual(readings: Readings, score: Score, rules: Rules) -> Bools:
@@ -135,22 +143,29 @@ def followed(
         number = int(readings.service[rows[0]])
         persistence, open_before = (int(rules.needed[number]), int(rules.within[number])), still_open.pop(names[number], None)
         service = _Service(names[number], open_before, *persistence, int(rules.gap[number]))
-        passed = 0  # of rows
+        passed, leading = 0, list[int]()  # of rows; unusual ones, one after the other, without an incident so far
         for place in _newest_of(off[rows], stands[rows]).tolist():
             row = int(rows[place])
+            if place > passed or stands[row]:
+                leading.clear()
+            service.pass_usual(readings.at[rows[passed : place + stands[row]]])
             if stands[row]:
-                service.pass_usual(readings.at[rows[passed : place + 1]])
                 service.stand(row, readings, score)
-            elif service.open or alarming[row]:
-                service.pass_usual(readings.at[rows[passed:place]])
+            elif not service.open and not alarming[row]:
+                leading.append(row)
+            else:
+                service.lead(leading, readings, score)
+                leading.clear()
                 service.take(row, readings, score, bool(alarming[row]))
                 if service.open and service.open.reported:
                     onsets[row] = service.open.onset
             passed = place + 1
+        if passed == len(rows):
+            service.lead(leading, readings, score)
         service.pass_usual(readings.at[rows[passed:]])
         events += service.events
-        if service.open:
-            still_open[service.name] = service.open
+        if left := service.open or service.led:
+            still_open[service.name] = left
     return still_open, sorted(events, key=lambda event: event.at), onsets
 
 
@@ -181,12 +196,17 @@ class _Service:
     """The incident of one service, reading by reading."""
 
     def __init__(self, name: str, open_: Incident | None, needed: int, within: int, gap: int):
-        self.name, self.open, self._needed, self._within, self._gap = name, open_, needed, within, gap
+        self.name, self._needed, self._within, self._gap = name, needed, within, gap
+        only_led = open_ is not None and 0 < open_.readings == open_.led_by
+        self.open, self.led = (None, open_) if only_led else (open_, None)
         self.events: list[Event] = []
 
     def pass_usual(self, times: Ints) -> None:
         """Usual readings at these times."""
-        if not self.open or not len(times):
+        if not len(times):
+            return
+        self.led = None
+        if not self.open:
             return
         many = min(len(times), self._gap - self.open.usual)
         self.open = replace(self.open, usual=self.open.usual + many, passed=self.open.passed + many)
@@ -200,24 +220,29 @@ class _Service:
         if not self.open or not self.open.readings:
             self.open = _begun(self.name, int(readings.at[row]), float(score.score[row]), reason(score, row))
 
+    def lead(self, rows: list[int], readings: Readings, score: Score) -> None:
+        """Unusual readings, one after the other. If the next one opens an incident, they are its first."""
+        for row in rows:
+            known = self.led or _begun(self.name, int(readings.at[row]))
+            self.led = replace(self._with(known, row, readings, score), led_by=known.led_by + 1)
+
     def take(self, row: int, readings: Readings, score: Score, alarming: bool) -> None:
         """An unusual reading."""
         if not self.open and not alarming:
             return
-        at, value = int(readings.at[row]), float(readings.value[row])
-        known = self.open or _begun(self.name, at)
+        at = int(readings.at[row])
+        known, self.led = self.open or self.led or _begun(self.name, at), None
         if not known.readings or (not known.reported and known.passed >= self._within):
             known = _begun(self.name, at, known.score, known.cause)  # of a score that stands, or too few others were unusual
-        expected = float(score.expected[row]) if np.isfinite(score.expected[row]) else value
-        size = float(score.size[row]) if np.isfinite(score.size[row]) else 0.0
-        self.open = self._with(known, at, value, expected, size)
+        known = self._with(known, row, readings, score)
+        self.open = replace(known, passed=known.passed + 1, usual=max(0, known.usual - TAKEN))
         if score.score[row] > self.open.score or not self.open.cause:
             self.open = replace(self.open, score=float(score.score[row]), cause=reason(score, row))
         shifted = bool(score.shifted[row]) and not self.open.shifted
         self.open = replace(self.open, shifted=self.open.shifted or shifted)
         largest = max(abs(self.open.size), USUAL)
         if not self.open.reported:
-            if self.open.readings >= self._needed:
+            if self.open.readings - self.open.led_by >= self._needed:
                 self._report("opened", at, largest)
         elif shifted or largest > GROWN * self.open.reported:
             self._report("updated", at, largest)
@@ -228,8 +253,11 @@ class _Service:
         self.events.append(Event(state, at, self.open))
 
     @staticmethod
-    def _with(known: Incident, at: int, value: float, expected: float, size: float) -> Incident:
+    def _with(known: Incident, row: int, readings: Readings, score: Score) -> Incident:
         """The incident with one more unusual reading."""
+        at, value = int(readings.at[row]), float(readings.value[row])
+        expected = float(score.expected[row]) if np.isfinite(score.expected[row]) else value
+        size = float(score.size[row]) if np.isfinite(score.size[row]) else 0.0
         more = replace(
             known,
             last=at,
@@ -237,8 +265,6 @@ class _Service:
             actual=known.actual + value,
             expected=known.expected + expected,
             area=known.area + abs(value - expected),
-            passed=known.passed + 1,
-            usual=max(0, known.usual - TAKEN),
         )
         larger = not known.readings or abs(size) > abs(known.size)
         return replace(more, peak_at=at, peak=value, peak_expected=expected, size=size) if larger else more

@@ -13,6 +13,7 @@ Ints = npt.NDArray[np.int64]
 
 DAY = 86_400
 WIDEST_SLOT = 48  # slots of a day at most: half an hour each, or the interval if it is longer
+SPELL = 300  # seconds whose readings are judged together
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,11 @@ class Pace:
     def slots(self) -> int:
         """Slots of a day in a season."""
         return max(1, min(WIDEST_SLOT, round(self.per_day)))
+
+    @cached_property
+    def spell(self) -> int:
+        """Readings that are judged together: those of five minutes, or one if the interval is longer."""
+        return max(1, round(SPELL / self.interval))
 
     def rate(self, days: float) -> float:
         """The weight of a new reading in an average with a memory of so many days."""

@@ -14,15 +14,15 @@ USUAL = {
 
 
 def reason(score: Score, row: int) -> str:
-    """By which season the reading of that row was expected, how large its error is, and how many readings before it deviated as
-    much."""
+    """By which season the reading of that row was expected, how large the error of its spell is, and how many before it deviated
+    as much."""
     if score.stuck[row]:
         return "the value repeats itself for longer than ever before"
     if not np.isfinite(score.size[row]):
         return "no reading, or none before it"
     seen, beyond = round(score.seen[row]), round(score.beyond[row])
-    side = "above" if score.size[row] >= 0 else "below"
-    text = f"{abs(score.size[row]):.1f} scales {side} {USUAL[NAMES[int(score.season[row])]]}"
+    side = "above" if score.spell[row] >= 0 else "below"
+    text = f"{abs(score.spell[row]):.1f} scales {side} {USUAL[NAMES[int(score.season[row])]]}"
     text += (
         f"; {beyond:,} of {seen:,} earlier readings deviated as much"
         if seen

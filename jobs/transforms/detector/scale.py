@@ -19,25 +19,35 @@ QUANTUM_SHARE, SPREAD_SHARE = 0.5, 0.05  # of the smallest step, and of the seri
 class Scale(NamedTuple):
     """One entry per service, all in the detector's unit."""
 
-    error: Floats  # the usual error, as a standard deviation
-    change: Floats  # the usual change from reading to reading, likewise
+    error: Floats  # the usual error of a reading, as a standard deviation
+    spell: Floats  # the usual mean error of a spell, likewise
+    change: Floats  # the usual change from spell to spell, likewise
     mean: Floats  # of the values
     square: Floats  # of the values, its mean
 
 
 def new_scale(services: int) -> Scale:
-    return Scale(*np.zeros((4, services)))
+    return Scale(*np.zeros((5, services)))
 
 
-def usual(scale: Scale, kind: Kind, seen: Floats) -> tuple[Floats, Floats]:
-    """(the usual error, the usual change), each no less than half the smallest step of the values and 1/20 of their spread; of a
-    service that counts, no less than Poisson's."""
+class Usual(NamedTuple):
+    """One entry per service: the scales to measure by, as of Scale."""
+
+    error: Floats
+    spell: Floats
+    change: Floats
+
+
+def usual(scale: Scale, kind: Kind, seen: Floats, pace: Pace) -> Usual:
+    """What is usual: no less than 1/20 of the values' spread; for a reading, no less than half the smallest step of the values
+    and, of a service that counts, Poisson's; for a spell, no less than these over the square root of its readings."""
     spread = np.sqrt(np.maximum(scale.square - np.square(scale.mean), 0))
     quantum = np.where(np.isfinite(kind.quantum), kind.quantum, 0)
-    floor = np.maximum(QUANTUM_SHARE * quantum, SPREAD_SHARE * spread)
-    floor = np.maximum(floor, 1e-6 * np.abs(scale.mean) + 1e-9)
-    floor = np.where(counts(scale, kind, seen), np.maximum(floor, POISSON), floor)
-    return np.maximum(scale.error, floor), np.maximum(scale.change, floor)
+    floor = np.maximum(SPREAD_SHARE * spread, 1e-6 * np.abs(scale.mean) + 1e-9)
+    noise = np.maximum(QUANTUM_SHARE * quantum, np.where(counts(scale, kind, seen), POISSON, 0.0))
+    of_spell = np.maximum(floor, noise / np.sqrt(pace.spell))
+    of_reading = np.maximum(floor, noise)
+    return Usual(*map(np.maximum, scale[:3], (of_reading, of_spell, of_spell)))
 
 
 def counts(scale: Scale, kind: Kind, seen: Floats) -> Bools:
@@ -51,9 +61,9 @@ def clipped(errors: Floats, scales: Floats, seen: Floats) -> Floats:
     return np.maximum(np.minimum(errors.T, limit), -limit).T
 
 
-def widened(scale: Scale, values: Floats, errors: Floats, changes: Floats, seen: Floats, present: Bools, pace: Pace) -> Scale:
-    """The scale after these values, their clipped errors and their clipped changes."""
-    new = np.array([FROM_MEAN * np.abs(errors), FROM_MEAN * np.abs(changes), values, np.square(values)])
+def widened(scale: Scale, values: Floats, lessons: Usual, seen: Floats, present: Bools, pace: Pace) -> Scale:
+    """The scale after these values. lessons: the clipped errors of the readings and of the spells, and the clipped changes."""
+    new = np.array([*(FROM_MEAN * np.abs(each) for each in lessons), values, np.square(values)])
     return Scale(*average(np.array(scale), new, seen, pace.rate(SCALE_DAYS), present))
 
 
@@ -62,4 +72,5 @@ def squared(scale: Scale, level: Floats, who: Bools) -> Scale:
     factor = np.where(who, 2 * np.abs(level), 1.0)
     spread = np.maximum(scale.square - np.square(scale.mean), 0) * np.square(factor)
     mean = np.where(who, scale.square, scale.mean)
-    return Scale(factor * scale.error, factor * scale.change, mean, np.where(who, np.square(mean) + spread, scale.square))
+    error, spell, change = (factor * each for each in scale[:3])
+    return Scale(error, spell, change, mean, np.where(who, np.square(mean) + spread, scale.square))

@@ -89,10 +89,19 @@ def models(seasons: Seasons, slots: tuple[Slots, Slots, Slots]) -> tuple[Floats,
     return found, seen >= ENOUGH
 
 
-def believed(seasons: Seasons, competing: Bools, moment: Moment) -> Ints:
-    """Which model each service goes by now. On other days than holidays, the model of a holiday is that of the week."""
+def believed(seasons: Seasons, competing: Bools) -> Ints:
+    """Which model each service goes by now.
+
+    On other days than holidays, the model of a holiday has the slots of the week, as that of the week has, but an offset of its
+    own. So a holiday that was like a Sunday leaves no offset to the day after it.
+    """
     cost = np.where(competing & (seasons.judged > 0), seasons.error * PENALTY, np.inf)
-    season = np.argmin(cost, axis=1)
+    season: Ints = np.argmin(cost, axis=1)
+    return season
+
+
+def named(season: Ints, moment: Moment) -> Ints:
+    """The model that a person is told: on other days than holidays, that of a holiday is the slot of the week."""
     return np.where((season == HOLIDAY) & ~np.asarray(moment.holiday, bool), WEEK_SLOT, season)
 
 

@@ -25,7 +25,7 @@ def readings_of(cells: list[tuple[int, float]]) -> tuple[Readings, Score]:
     at, none = np.arange(many) * HALF_HOUR, np.zeros(many, bool)
     zeros = np.zeros(many)
     sizes = np.where(scores > 0, 9.0, 0.0)
-    score = Score(zeros, zeros, zeros, np.abs(scores), none, none, zeros, sizes, zeros, zeros, none)
+    score = Score(zeros, zeros, zeros, np.abs(scores), none, none, zeros, sizes, sizes, zeros, zeros, none)
     return Readings(service, at, at, none, np.ones(many)), score
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from jobs.transforms.detector import detector
+from jobs.transforms.detector.moments import Pace
 from tests.transforms.detector.walks import HALF_HOUR, days, leaves, moment, walk
 
 
@@ -73,6 +74,15 @@ def test_a_holiday_on_which_nothing_changed_does_not_hide_a_surge_three_weeks_la
     _, score = walk(values, holidays=(holiday,))
     assert score.alarm[sunday * 48 + 20 : sunday * 48 + 22].any()
     assert not score.alarm[holiday * 48 : (holiday + 1) * 48].sum() > 1
+
+
+def test_noise_raises_no_more_alarms_where_readings_come_more_often():
+    """If each of these readings were judged alone, they would raise 20 alarms."""
+    minutes = np.arange(1440)
+    mean = 300 * (1.5 + np.sin(minutes / 1440 * 2 * np.pi))
+    values = np.random.default_rng(4).poisson(mean[:, None], (len(minutes), 12)).astype(float)
+    _, score = walk(values, Pace(60))
+    assert score.alarm.sum() <= 6
 
 
 def test_the_expected_value_of_small_counts_is_their_mean():

@@ -24,7 +24,7 @@ def judged(scores, sizes, values=None, services=None, shifted=(), stuck=()) -> t
     at = np.array([int((of[:row] == of[row]).sum()) for row in range(many)], np.int64) * HOUR
     flags = [np.isin(np.arange(many), rows) for rows in (shifted, stuck)]
     score = np.asarray(scores, float)
-    why = np.full(many, 2), sizes, zeros, zeros + 50
+    why = np.full(many, 2), sizes, sizes, zeros, zeros + 50
     return (
         Readings(of, at, at, np.zeros(many, bool), values),
         Score(zeros + 100, zeros + 70, zeros + 130, score, score >= 1.8, flags[0], *why, flags[1]),
@@ -144,6 +144,28 @@ def test_of_the_first_readings_enough_must_be_unusual():
     assert open_["www"].readings == 3
 
 
+def test_an_incident_begins_with_the_first_of_the_unusual_readings_that_lead_to_its_score():
+    readings, score = judged([0, 0, 0.1, 0.9, 3, 0], [5, 0, 2.5, 3, 4, 5])
+    open_, [event], onsets = followed({}, ["www"], readings, score, default_rules(1))
+    assert (event.state, event.at // HOUR, event.incident.onset // HOUR) == ("opened", 4, 2)
+    assert (event.incident.readings, event.incident.led_by, event.incident.score) == (3, 2, 3)
+    assert onsets.tolist() == [-1, -1, -1, -1, 2 * HOUR, 2 * HOUR]
+    assert open_["www"].actual == sum(100 + 10 * size for size in (2.5, 3, 4, 5))
+
+
+def test_the_readings_that_lead_to_an_incident_do_not_count_for_its_persistence():
+    rule = rules(needed=2, within=2)
+    assert emitted(*judged([0, 0, 3, 0, 0, 0], [5, 5, 5, 0, 0, 0]), rule) == []
+    assert emitted(*judged([0, 0, 3, 0, 0, 0], [5, 5, 5, 5, 0, 0]), rule) == [("opened", 3)]
+
+
+def test_unusual_readings_without_a_score_are_no_incident_and_are_forgotten():
+    open_, events, _ = followed({}, ["www"], *judged([0.1, 0.2], [5, 5]), default_rules(1))
+    assert (open_["www"].readings, open_["www"].led_by, events) == (2, 2, [])
+    open_, events, _ = followed(open_, ["www"], *judged([0, 0], [0, 0]), default_rules(1))
+    assert (open_, events) == ({}, [])
+
+
 def test_a_stuck_value_is_one_incident_until_it_changes_in_a_real_walk():
     values = days(21)
     at = 48 * 17
@@ -223,6 +245,13 @@ def test_what_is_unusual_by_chance_does_not_keep_an_incident_open():
 @pytest.mark.parametrize(("interval", "gap"), [(10_000, 180), (300_000, 6), (420_000, 5), (600_000, 3), (3_600_000, 3)])
 def test_an_incident_ends_with_three_usual_readings_or_half_an_hour_of_them(interval, gap):
     assert incident_life.gap_of(interval) == gap
+
+
+def test_the_direction_is_that_of_the_most_unusual_reading():
+    """Two readings a little above what is expected do not make an incident "too high" whose peak is far below it."""
+    readings, score = judged([3, 0, 0], [2.5, 2.5, -4])
+    open_, _, _ = followed({}, ["www"], readings, score, default_rules(1))
+    assert (open_["www"].direction, open_["www"].peak) == ("low", 60)
 
 
 def test_missing_values_neither_close_nor_open():

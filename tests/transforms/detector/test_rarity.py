@@ -4,28 +4,56 @@ import numpy as np
 import pytest
 
 from jobs.transforms.detector import rarity
+from jobs.transforms.detector.moments import Pace
+from jobs.transforms.detector.scale import Usual
+from tests.transforms.detector.walks import HALF_HOUR
 
-ONE = np.array([1.0])
+ONE = Usual(*np.ones((3, 1)))
 YES = np.array([True])
 
 
-def after(*errors: float) -> tuple[rarity.Past, rarity.Verdict]:
+def after(*errors: float, pace: Pace = HALF_HOUR) -> tuple[rarity.Past, rarity.Verdict]:
     """Of readings whose expected value and scales never change: each change is the difference of two errors."""
-    past, last = rarity.new_past(1), 0.0
-    for error in errors:
-        past = rarity.shifted(past, np.array([error]), YES)
-        past, verdict = rarity.judge(past, rarity.measured(past, ONE, np.array([error - last]), ONE), YES)
-        last = error
+    past = rarity.new_past(1, pace)
+    for seen, error in enumerate(errors):
+        past = rarity.shifted(past, np.array([error]), np.array([error]), YES)
+        sizes = rarity.measured(rarity.spell(past, np.array([seen]), pace), ONE)
+        past, verdict = rarity.judge(past, sizes, YES, pace)
     return past, verdict
 
 
+def measured(errors: list[list[float]], usual: Usual, pace: Pace) -> list[list[float]]:
+    """By service, of readings around 10."""
+    past = rarity.new_past(len(errors[0]), pace)
+    for each in np.array(errors):
+        past = rarity.shifted(past, each, 10 + each, np.ones(len(each), bool))
+    return rarity.measured(rarity.spell(past, np.full(len(errors[0]), len(errors) - 1), pace), usual).tolist()
+
+
 def test_a_reading_is_measured_in_three_ways():
-    past = rarity.new_past(2)
-    for errors in ([3.0, 0.0], [4.0, 0.0], [-1.0, 2.0]):
-        past = rarity.shifted(past, np.array(errors), np.array([True, True]))
-    sizes = rarity.measured(past, np.array([2.0, 1.0]), np.array([-5.0, 2.0]), np.array([10.0, 4.0]))
-    assert sizes[0].tolist() == pytest.approx([0.5, 6 / (np.sqrt(3) * 2), 0.5])
-    assert sizes[1].tolist() == pytest.approx([2, 2 / np.sqrt(3), 0.5])
+    usual = Usual(np.zeros(2), np.array([2.0, 1.0]), np.array([10.0, 4.0]))
+    first, second = measured([[3.0, 0.0], [4.0, 0.0], [-1.0, 2.0]], usual, HALF_HOUR)
+    assert first == pytest.approx([0.5, 6 / (np.sqrt(3) * 2), 0.5])
+    assert second == pytest.approx([2, 2 / np.sqrt(3), 0.5])
+
+
+def test_readings_of_five_minutes_are_measured_as_one_reading_with_their_mean():
+    usual = Usual(*np.full((3, 1), 2.0))
+    minutes = [[each] for each in (1.0, 5.0, 3.0, 4.0, 2.0, 0.0, -1.0, 1.0, 2.0, -2.0, 8.0, 6.0, 7.0, 9.0, 10.0)]
+    assert measured(minutes, usual, Pace(60))[0] == pytest.approx(measured([[3.0], [0.0], [8.0]], usual, Pace(300))[0])
+
+
+def test_there_is_no_change_before_there_are_two_spells():
+    usual = Usual(*np.ones((3, 1)))
+    assert measured([[50.0]], usual, HALF_HOUR)[0][2] == 0
+    assert measured([[50.0]] * 9, usual, Pace(60))[0][2] == 0
+    assert measured([[0.0]] * 5 + [[50.0]] * 5, usual, Pace(60))[0][2] == 50
+
+
+def test_a_past_counts_by_spells_not_by_readings():
+    calm = [0.2, -0.2, 0.0] * 100
+    _, minutes = after(*calm, *[40.0] * 5, pace=Pace(60))
+    assert minutes.score[0] == pytest.approx(after(*[0.01] * 60, 40.0)[1].score[0], rel=0.1)
 
 
 def test_the_largest_deviation_ever_is_as_rare_as_the_past_is_long():
@@ -70,8 +98,9 @@ def test_a_sudden_step_may_be_rare_where_its_error_is_not():
 
 def test_who_has_no_reading_is_neither_judged_nor_counted():
     past, _ = after(1.0, 2.0)
-    again = rarity.shifted(past, np.array([9.0]), ~YES)
-    same, verdict = rarity.judge(again, rarity.measured(again, ONE, np.array([9.0]), ONE), ~YES)
+    again = rarity.shifted(past, np.array([9.0]), np.array([9.0]), ~YES)
+    same, verdict = rarity.judge(again, np.full((1, 3), 9.0), ~YES, HALF_HOUR)
     assert verdict.score[0] == 0
-    assert np.array_equal(same.recent, past.recent)
+    assert np.array_equal(same.errors, past.errors)
+    assert np.array_equal(same.values, past.values)
     assert (same.seen.tolist(), same.counts.sum()) == (past.seen.tolist(), past.counts.sum())

@@ -57,6 +57,19 @@ def test_a_holiday_is_what_its_first_hours_show_it_to_be(like_a_sunday):
     assert (score.season[afternoon, 0] == NAMES.index("holiday")).mean() > 0.8 or not like_a_sunday
 
 
+@pytest.mark.parametrize("like_a_sunday", [True, False])
+def test_the_day_after_a_holiday_is_what_it_always_is(like_a_sunday):
+    values = days(33, weekend=0.3)
+    thursday = 31
+    if like_a_sunday:
+        values[48 * thursday : 48 * (thursday + 1)] *= 0.3
+    _, score = walk(values, holidays=(thursday,))
+    friday = slice(48 * (thursday + 1), 48 * (thursday + 2))
+    assert np.median(score.expected[friday, 0] / values[friday, 0]) == pytest.approx(1, abs=0.05)
+    assert (score.season[friday, 0] == NAMES.index("week")).all()
+    assert not score.alarm[friday].any()
+
+
 def test_a_holiday_teaches_nothing_of_its_weekday():
     values = days(28, weekend=0.3)
     state, _ = walk(values)
