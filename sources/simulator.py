@@ -68,7 +68,8 @@ class Simulation:
 
     def _normal(self, service: Service, day: dt.date, times: np.ndarray) -> np.ndarray:
         local_seconds = (to_wall(times, self.feed.timezone) // 1000) % SECONDS_PER_DAY
-        mean = service.mean(local_seconds, day, self.feed.calendar.day_type(day), self.feed.interval_seconds)
+        before, today, after = (self.feed.calendar.day_type(day + dt.timedelta(days=days)) for days in (-1, 0, 1))
+        mean = service.mean(local_seconds, day, (before, today, after), self.feed.interval_seconds)
         return service.readings(mean, self.seed, day)
 
     def _reading_before(self, service: Service, instant: int) -> int:
