@@ -45,7 +45,7 @@ def main(platform: Platform) -> None:
             )
             counts = capture_mistakes.counts(marked)
             mistakes += wrong + capture_mistakes.wrong_rows(marked, counts, columns, capture_options)
-            readings = capture_cells.distinct(_good(marked, counts)).cache()
+            readings = capture_cells.distinct(_good(marked, counts, feed.interval_seconds)).cache()
             nowhere = {"KafkaPartition": F.lit(-1), "KafkaOffset": F.lit(-1), "KafkaTimestamp": F.lit(None)}
             unrecorded = readings.withColumns(nowhere)
             arrived = placed(unrecorded, feed.timezone, feed.interval_seconds)
@@ -111,9 +111,9 @@ def _wrong_options(options: Namespace) -> list[str]:
     return mistakes
 
 
-def _good(marked: DataFrame, counts: Row) -> DataFrame:
+def _good(marked: DataFrame, counts: Row, interval_seconds: int) -> DataFrame:
     good = marked.where("Good")
-    repeated = capture_cells.in_file_order(good.where("Repeated"))
+    repeated = capture_cells.in_file_order(good.where("Repeated"), interval_seconds)
     return good.where("NOT Repeated").unionByName(repeated) if counts.Repeated else good
 
 

@@ -108,12 +108,14 @@ class Capture:
                 last = int(times.max()) if last is None else max(last, int(times.max()))
         if first is None:
             detail = f"; its first row: {bad.listed[0]}" if bad.listed else ""
+            if bad.listed and bad.listed[0].reason.startswith("time") and not self.time_format:
+                detail += "; if it is a time, say how it is written with --time-format"
             raise CaptureError(f"{self.path}: no readable reading among {bad.count} rows{detail}")
         return Survey(rows, first, last, bad)
 
     def readings(self, bad: BadRows) -> Iterator[pa.RecordBatch]:
         """The readings in the capture's order; rows that can't be read go to `bad`."""
-        clock = WallClock(self.timezone or self.feed.timezone)
+        clock = WallClock(self.timezone or self.feed.timezone, self.feed.interval_seconds)
         for file in self._files():
             try:
                 for rows, lines in self._batches(file, bad):
@@ -149,7 +151,7 @@ class Capture:
             values, valueless = cells.values(rows["value"], self.value_scale)
             gaps = cells.missing(rows["value"])
             part = "time"
-            times, timeless = cells.times(rows["time"], clock, services, self.time_format)
+            times, timeless = cells.times(rows["time"], clock, services, values, self.time_format)
         except TypeError as error:
             column, option = self.columns()[part]
             raise CaptureError(f"{file}: column {column!r} {error}; map another with {option}") from error

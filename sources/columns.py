@@ -102,7 +102,9 @@ def missing(cells: pa.Array) -> np.ndarray:
     return cells.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
 
 
-def times(cells: pa.Array, clock: WallClock, services: pa.Array, form: TimeFormat | None = None) -> tuple[np.ndarray, Mistakes]:
+def times(
+    cells: pa.Array, clock: WallClock, services: pa.Array, values: np.ndarray, form: TimeFormat | None = None
+) -> tuple[np.ndarray, Mistakes]:
     """Epoch milliseconds. Times without an offset are read on the wall clock; those in the skipped hour are mistakes.
 
     form: how text is written that is not ISO 8601.
@@ -123,7 +125,7 @@ def times(cells: pa.Array, clock: WallClock, services: pa.Array, form: TimeForma
         raise TypeError(f"holds {cells.type}, not times")
     mistakes = _reasons(~good, cells, "time {} is not " + readable.replace("{", "{{").replace("}", "}}"))
     if naive.any():
-        instants, skipped = clock.instants(stamps[naive], services.filter(pa.array(naive)))
+        instants, skipped = clock.instants(stamps[naive], services.filter(pa.array(naive)), values[naive])
         stamps = stamps.copy()
         stamps[naive] = instants
         rows = np.zeros(len(cells), bool)

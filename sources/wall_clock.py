@@ -2,7 +2,8 @@
 
 - A wall-clock time in the skipped hour never was: it maps to no instant and is marked.
 - A wall-clock time in the repeated hour is its first pass, until its service's times step back within that hour: from there on it
-  is the second pass. Equal times are a correction of one reading and don't step back.
+  is the second pass. Equal times are a correction of one reading and don't step back, with one exception: if the interval is as
+  long as the repeated hour, each pass has one reading, so equal times with different values are the two passes.
 
 Arrow knows the changes of the clocks until 2037; it takes later years as without daylight saving.
 """
@@ -34,22 +35,28 @@ def first_pass(wall: np.ndarray, zone: str) -> tuple[np.ndarray, np.ndarray, np.
 
 
 class WallClock:
-    """Reads wall-clock times of a capture in file order; remembers each service's pass of the repeated hour."""
+    """Reads wall-clock times of a capture in file order; remembers each service's pass of the repeated hour.
 
-    def __init__(self, zone: str):
+    interval_seconds: of the readings; None while it is not known.
+    """
+
+    def __init__(self, zone: str, interval_seconds: int | None = None):
         self.zone = zone
-        self._last: dict[str, tuple[int, bool]] = {}  # service: (its last time in a repeated hour, in the second pass?)
+        self._interval = interval_seconds and 1000 * interval_seconds
+        # service: (its last time in a repeated hour, its value, in the second pass?)
+        self._last: dict[str, tuple[int, float, bool]] = {}
 
-    def instants(self, wall: np.ndarray, services: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    def instants(self, wall: np.ndarray, services: pa.Array, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(epoch milliseconds, skipped) of wall-clock milliseconds; where skipped the instant means nothing."""
         first, second, skipped = first_pass(wall, self.zone)
         found = first.copy()
         for row in np.flatnonzero(first != second):
-            service, time = services[int(row)].as_py(), int(wall[row])
-            last, later = self._last.get(service, (time, False))
+            service, time, value = services[int(row)].as_py(), int(wall[row]), values[row]
+            last, before, later = self._last.get(service, (time, value, False))
             another_change = abs(time - last) > 86_400_000
-            later = not another_change and (later or time < last)
-            self._last[service] = (time, later)
+            other = time == last and value != before and second[row] - first[row] == self._interval
+            later = not another_change and (later or time < last or other)
+            self._last[service] = (time, value, later)
             if later:
                 found[row] = second[row]
         return found, skipped

@@ -81,13 +81,17 @@ def readings(
     return marked.withColumn("Good", ~F.greatest(*MISTAKES, "Gap")).drop("Exact", "First", "Never")
 
 
-def in_file_order(repeated: DataFrame) -> DataFrame:
+def in_file_order(repeated: DataFrame, interval_seconds: int) -> DataFrame:
     """Repeated readings on the pass that they are of: the first, until the times of their service step back within that hour,
-    from there on the second. Equal times don't step back: they are one reading, written twice.
+    from there on the second. Equal times don't step back: they are one reading, written twice. But if the interval is as long as
+    the repeated hour, each pass has one reading, so equal times with different values are the two passes.
     """
     day = F.call_function("div", F.col("Wall"), F.lit(MILLIS_PER_DAY))
     so_far = Window.partitionBy("ServiceName", day).orderBy("File", "Block", "Line")
-    stepped = repeated.withColumn("_back", F.coalesce(F.col("Wall") < F.lag("Wall").over(so_far), F.lit(False)))
+    before, value = F.lag("Wall").over(so_far), F.lag("Value").over(so_far)
+    alone = F.unix_millis("Second") - F.unix_millis("Timestamp") == 1000 * interval_seconds
+    other = alone & (F.col("Wall") == before) & (F.col("Value") != value)
+    stepped = repeated.withColumn("_back", F.coalesce((F.col("Wall") < before) | other, F.lit(False)))
     until_here = so_far.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     later = stepped.withColumn("_later", F.max("_back").over(until_here))
     timestamp = F.when(F.col("_later"), F.col("Second")).otherwise(F.col("Timestamp"))

@@ -36,9 +36,17 @@ class Rows:
     values: np.ndarray
 
 
-def read_rows(path: Path, timestamp: str, value: str, service: str | None, zone: str, form: TimeFormat | None = None) -> Rows:
+def read_rows(
+    path: Path,
+    timestamp: str,
+    value: str,
+    service: str | None,
+    zone: str,
+    form: TimeFormat | None = None,
+    interval_seconds: int | None = None,
+) -> Rows:
     """The rows of a CSV file, plain or .gz, by the names of its columns. Times without an offset are local times of the zone.
-    form: of times that are neither ISO 8601 nor epoch seconds.
+    form: of times that are neither ISO 8601 nor epoch seconds. interval_seconds: of the readings.
 
     Raises StackError if the file or a cell can't be read; it names file, line and column.
     """
@@ -49,8 +57,8 @@ def read_rows(path: Path, timestamp: str, value: str, service: str | None, zone:
     else:
         names = pa.array([path.name.split(".")[0]]).take(pa.array(np.zeros(len(stamps), np.int64)))
     coded = names.dictionary_encode()
-    instants, wall = _times(path, timestamp, stamps, names, zone, form)
     values = _values(path, value, given)
+    instants, wall = _times(path, timestamp, stamps, names, WallClock(zone, interval_seconds), values, form)
     return Rows(coded.dictionary.to_pylist(), stamps, given, coded.indices.to_numpy().astype(np.int64), instants, wall, values)
 
 
@@ -58,7 +66,8 @@ def read_times(path: Path, service: str, columns: tuple[str, ...], zone: str) ->
     """(services, epoch milliseconds of each of the columns) of a CSV file; raises StackError as `read_rows`."""
     table = _table(path, [service, *columns])
     names = _names(path, service, table)
-    times = (_times(path, name, table.column(name).combine_chunks(), names, zone)[0] for name in columns)
+    none = np.zeros(table.num_rows)
+    times = (_times(path, name, table.column(name).combine_chunks(), names, WallClock(zone), none)[0] for name in columns)
     return names.to_pylist(), tuple(times)
 
 
@@ -103,7 +112,13 @@ def _table(path: Path, wanted: list[str]) -> pa.Table:
 
 
 def _times(
-    path: Path, column: str, cells: pa.Array, names: pa.Array, zone: str, form: TimeFormat | None = None
+    path: Path,
+    column: str,
+    cells: pa.Array,
+    names: pa.Array,
+    clock: WallClock,
+    values: np.ndarray,
+    form: TimeFormat | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(instants, wall). A local time counts as the clock that it was written by shows it, also in an hour that daylight saving
     skips or repeats: only the order of the repeated hour's two passes comes from the order in the file."""
@@ -117,8 +132,8 @@ def _times(
     refuse(csv_place(path), column, cells, ~readable, what, remedy)
     instants = stamps.copy()
     if local.any():
-        instants[local], _ = WallClock(zone).instants(stamps[local], names.filter(pa.array(local)))
-    return instants, np.where(local, stamps, to_wall(instants, zone))
+        instants[local], _ = clock.instants(stamps[local], names.filter(pa.array(local)), values[local])
+    return instants, np.where(local, stamps, to_wall(instants, clock.zone))
 
 
 def _values(path: Path, column: str, cells: pa.Array) -> np.ndarray:

@@ -121,7 +121,7 @@ def backtest_command(
         options.known_zone(str(timezone))
         options.known_country(holidays)
         incidents = options.rule(Incidents(), rule, threshold)
-        rows = read_rows(file, str(timestamp), str(value), service, str(timezone), time_format)
+        rows = read_rows(file, str(timestamp), str(value), service, str(timezone), time_format, step)
         known = read_labels(labels, str(timezone), rows.names) if labels else []
         result = backtest(rows, of_capture(step, holidays, incidents), warm)
         options.written(output, lambda: write(result, output, explain))

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from contracts.time_formats import TimeFormat
 from sources.columns import text_times
 from sources.columns import values as counts
-from sources.wall_clock import WallClock
+from sources.wall_clock import WallClock, first_pass
 from stack.errors import StackError
 from stack.sample.cells import NUMBER, matching, refuse, true
 from stack.sample.files import Sample
@@ -75,13 +75,7 @@ def found_in(sample: Sample, given: Given, ask: Ask) -> Found:
     refuse_skipped(sample, times, zone)
     split, service_why = _split(sample, times, zone, values, {times.column, value}, given, ask)
     if split.clash:
-        one, other = split.clash
-        raise StackError(
-            f"{sample.place(other)}: column {value!r} has {values[other]} where an earlier row of the same time has {values[one]}"
-            + ("" if split.column is None else ", and they are of one service"),
-            remedy="name the column of the services with --service-column, or leave one row for each service and time"
-            + ("; in the hour that daylight saving repeats, write times with an offset" if times.local.any() else ""),
-        )
+        raise _clash(sample, times, zone, value, values, split)
     interval, interval_why = _interval(sample, times, split.pace, given.interval)
     why = {"time": f"{times.why}: {times.shown}", "zone": zone_why, "value": value_why, "service": service_why}
     first, last = int(split.instants.min()), int(split.instants.max())
@@ -100,6 +94,21 @@ def found_in(sample: Sample, given: Given, ask: Ask) -> Found:
         last,
         why | {"interval": interval_why},
     )
+
+
+def _clash(sample: Sample, times: Times, zone: str, value: str, values: np.ndarray, split: _Split) -> StackError:
+    one, other = split.clash or (0, 0)
+    same = f"time {sample.columns[times.column][other].as_py()!r}"
+    if split.column:
+        same += f" and service {sample.columns[split.column][other].as_py()!r}"
+        remedy = "leave one row for each service and time; or, if another column has the services, name it with --service-column"
+    else:
+        remedy = "name the column of the services with --service-column, or leave one row for each time"
+    if times.local[other]:
+        first, second, _ = first_pass(times.stamps[[other]], zone)
+        remedy += "; daylight saving repeats this hour: write its times with an offset" if first != second else ""
+    what = f"column {value!r} has {values[other]} where an earlier row of the same {same} has {values[one]}"
+    return StackError(f"{sample.place(other)}: {what}", remedy=remedy)
 
 
 def _zone(times: Times, given: str | None, ask: Ask) -> tuple[str, str]:
@@ -129,7 +138,7 @@ def _split(
     """The service's column, and how it was found. Without one, if all rows can be of one service."""
 
     def by(column: str | None) -> _Split:
-        return _by(sample, times, zone, values, column)
+        return _by(sample, times, zone, values, column, given.interval)
 
     if given.service:
         column = existing(sample, given.service, "--service-column")
@@ -167,17 +176,26 @@ def _refuse_unnamed(sample: Sample, column: str) -> None:
     refuse(sample.place, column, cells, empty, "is no service's name", "name a service in each row")
 
 
-def _by(sample: Sample, times: Times, zone: str, values: np.ndarray, column: str | None) -> _Split:
+def _by(sample: Sample, times: Times, zone: str, values: np.ndarray, column: str | None, interval: int | None) -> _Split:
     names = pc.utf8_trim_whitespace(sample.columns[column]) if column else pa.repeat("", sample.rows)
     coded = names.dictionary_encode()
-    services, instants = coded.indices.to_numpy().astype(np.int64), times.stamps.copy()
-    if times.local.any():
-        instants[times.local], _ = WallClock(zone).instants(times.stamps[times.local], names.filter(pa.array(times.local)))
+    services = coded.indices.to_numpy().astype(np.int64)
+    instants = _instants(times, names, values, WallClock(zone, interval))
+    if times.local.any() and not interval and (seen := pace(services, instants).interval_seconds):
+        instants = _instants(times, names, values, WallClock(zone, seen))
     order = np.lexsort((np.arange(len(instants)), instants, services))
     same = (np.diff(services[order]) == 0) & (np.diff(instants[order]) == 0) & (np.diff(values[order]) != 0)
     at = np.flatnonzero(same)
     clash = (int(order[at[0]]), int(order[at[0] + 1])) if len(at) else None
     return _Split(column, len(coded.dictionary), instants, pace(services, instants), clash)
+
+
+def _instants(times: Times, names: pa.Array, values: np.ndarray, clock: WallClock) -> np.ndarray:
+    """Epoch milliseconds of each row."""
+    local, instants = times.local, times.stamps.copy()
+    if local.any():
+        instants[local], _ = clock.instants(instants[local], names.filter(pa.array(local)), values[local])
+    return instants
 
 
 def shown(found: Found) -> list[tuple[str, str, str]]:

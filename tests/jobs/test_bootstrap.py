@@ -111,13 +111,18 @@ def test_the_repeated_hour_is_read_as_a_replay_reads_it(spark, load, lake_platfo
     clock = ["00:30", "01:00", "01:30", "01:00", "01:30", "02:00"]
     rows = [f"I-94,2024-11-03 {time},{value}" for value, time in enumerate(clock)]
     once = ["I-35,2024-11-03 01:00,7", "I-35,2024-11-03 01:00,7", "I-35,2024-11-03 02:00,8"]
-    table(tmp_path / "c", *rows[:3], *once, name="1.csv")
-    table(tmp_path / "c", *rows[3:], "I-94,2024-11-03T01:15-06:00,9", name="2.csv.gz")
+    hourly = [f"I-90,2024-11-03 {time},{value}" for value, time in enumerate(["00:00", "01:00", "01:00", "02:00"])]
+    table(tmp_path / "c", *rows[:3], *once, *hourly[:2], name="1.csv")
+    table(tmp_path / "c", *rows[3:], *hourly[2:], "I-94,2024-11-03T01:15-06:00,9", name="2.csv.gz")
     load(tmp_path / "c")
     found = [(service, time, value) for service, time, value, *_ in kept(spark, lake_platform)]
     assert found == [
         ("I-35", "2024-11-03 06:00:00", 7),
         ("I-35", "2024-11-03 08:00:00", 8),
+        ("I-90", "2024-11-03 05:00:00", 0),
+        ("I-90", "2024-11-03 06:00:00", 1),
+        ("I-90", "2024-11-03 07:00:00", 2),
+        ("I-90", "2024-11-03 08:00:00", 3),
         ("I-94", "2024-11-03 05:30:00", 0),
         ("I-94", "2024-11-03 06:00:00", 1),
         ("I-94", "2024-11-03 06:30:00", 2),
@@ -126,7 +131,7 @@ def test_the_repeated_hour_is_read_as_a_replay_reads_it(spark, load, lake_platfo
         ("I-94", "2024-11-03 07:30:00", 4),
         ("I-94", "2024-11-03 08:00:00", 5),
     ]
-    whole = table(tmp_path / "whole", *rows, *once, "I-94,2024-11-03T01:15-06:00,9")
+    whole = table(tmp_path / "whole", *rows, *once, *hourly, "I-94,2024-11-03T01:15-06:00,9")
     replayed = pa.Table.from_batches(Capture(whole, ROADS).readings(BadRows())).to_pylist()
     assert {tuple(row.values()) for row in replayed} == {(service, utc(time), value) for service, time, value in found}
 

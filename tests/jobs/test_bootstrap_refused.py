@@ -160,10 +160,10 @@ def test_folders_by_date_must_hold_their_own_dates(refused, tmp_path):
 
 
 @pytest.mark.full
-def test_two_values_in_the_repeated_hour_need_offsets(refused, tmp_path):
-    path = table(tmp_path, "I-94,2024-11-03 01:00,5", "I-94,2024-11-03 01:00,6")
+def test_three_values_in_the_repeated_hour_need_offsets(refused, tmp_path):
+    path = table(tmp_path, *(f"I-94,2024-11-03 01:00,{value}" for value in (4, 5, 6)))
     (mistake,) = refused(path)
-    assert mistake.startswith("1 readings have several values, e.g. I-94 at 2024-11-03T06:00:00Z: 5 and 6; ")
+    assert mistake.startswith("1 readings have several values, e.g. I-94 at 2024-11-03T07:00:00Z: 5 and 6; ")
     assert mistake.endswith("where the clocks were put back, an offset in the times tells the two hours apart")
 
 

@@ -160,6 +160,7 @@ def test_a_column_of_the_wrong_type_is_named(tmp_path):
         ("capture.csv", b"", "Empty CSV"),
         ("capture.csv", HEADER.encode(), "no readable reading among 0 rows"),
         ("capture.csv", HEADER.encode() + b"a,x,1\n", "no readable reading among 1 rows; its first row: capture.csv:2: time 'x'"),
+        ("capture.csv", HEADER.encode() + b"a,x,1\n", "say how it is written with --time-format"),
         ("capture.csv", HEADER.encode() + b"\xe9,1790000000,1\n", "invalid UTF8"),
         ("capture.csv.gz", gzip.compress(HEADER.encode() * 2000)[:-20], "capture.csv.gz"),
         ("capture.parquet", b"PAR1 not at all", "capture.parquet"),

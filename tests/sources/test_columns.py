@@ -22,7 +22,7 @@ def epoch_ms(moment: dt.datetime) -> int:
 
 def read_time(text: str, zone: str = "UTC") -> int | str:
     """The time of one cell, or the reason why it has none."""
-    times, mistakes = columns.times(pa.array([text]), WallClock(zone), SERVICES)
+    times, mistakes = columns.times(pa.array([text]), WallClock(zone), SERVICES, np.zeros(1))
     return mistakes[0] if mistakes else int(times[0])
 
 
@@ -72,13 +72,13 @@ def test_what_is_no_time_is_quoted(text):
     ],
 )
 def test_typed_columns_hold_the_same_time(column):
-    times, mistakes = columns.times(column, WallClock("America/Chicago"), SERVICES)
+    times, mistakes = columns.times(column, WallClock("America/Chicago"), SERVICES, np.zeros(len(column)))
     assert (times.tolist(), mistakes) == ([897499800_000], {})
 
 
 def test_null_times_are_mistakes_whatever_their_type():
     for kind in (pa.timestamp("ms"), pa.timestamp("ms", tz="UTC"), pa.int64(), pa.string()):
-        _, mistakes = columns.times(pa.array([None], kind), WallClock("UTC"), SERVICES)
+        _, mistakes = columns.times(pa.array([None], kind), WallClock("UTC"), SERVICES, np.zeros(1))
         assert list(mistakes) == [0], kind
 
 

@@ -75,11 +75,18 @@ def test_local_times_through_a_change_of_the_clocks_are_half_an_hour_apart(tmp_p
     assert read.last - read.first == (2 * hours - 1) * 1_800_000
 
 
-def test_hourly_local_times_do_not_tell_the_repeated_hour_and_an_offset_does(tmp_path):
+def test_hourly_local_times_have_the_repeated_hour_twice(tmp_path):
     path = file(tmp_path, "at,calls", *(f"2024-11-03 {hour}:00,{row}" for row, hour in enumerate(["00", "01", "01", "02"])))
+    read = found(path, timezone="America/Chicago")
+    assert (read.interval, read.service, read.last - read.first) == (3600, None, 3 * 3_600_000)
+
+
+def test_three_values_in_the_repeated_hour_are_one_too_many(tmp_path):
+    hours = ["00", "01", "01", "01", "02"]
+    path = file(tmp_path, "at,calls", *(f"2024-11-03 {hour}:00,{row}" for row, hour in enumerate(hours)))
     said = refusal(path, timezone="America/Chicago")
-    assert said.startswith(f"{path}:4: column 'calls' has 2 where an earlier row of the same time has 1")
-    assert said.endswith("in the hour that daylight saving repeats, write times with an offset")
+    assert said.startswith(f"{path}:5: column 'calls' has 3 where an earlier row of the same time '2024-11-03 01:00' has 2")
+    assert said.endswith("daylight saving repeats this hour: write its times with an offset")
 
 
 def test_a_local_time_that_never_was_is_named_with_its_line(tmp_path):
@@ -202,7 +209,7 @@ def test_a_step_that_does_not_divide_a_day_is_no_interval(tmp_path):
         (
             ["at,calls", "1700000000,1", "1700000000,2"],
             {},
-            ":3: column 'calls' has 2 where an earlier row of the same time has 1",
+            ":3: column 'calls' has 2 where an earlier row of the same time '1700000000' has 1",
         ),
         (["at,who,n", "1700000000,a,1", "1700000060, ,2"], {"service": "who"}, ":3: column 'who': ' ' is no service's name"),
         (
