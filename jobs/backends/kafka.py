@@ -240,5 +240,5 @@ def producer_options(platform: Platform, acks: str | int = "all", linger: int = 
         "kafka.enable.idempotence": "true" if acks == "all" else "false",
         "kafka.linger.ms": str(linger),
         "kafka.batch.size": "262144",
-        "kafka.compression.type": "lz4",
+        "kafka.compression.type": "lz4" if linger else "none",
     }
