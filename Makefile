@@ -13,8 +13,12 @@ help: ## this list
 setup: ## virtual environment, jars and an archive of classes, as locked; nothing to do where they are there
 	@$(PYTHON) -m stack.install.setup
 
-run: ## start everything, load history, build the baseline, score live readings, print the first anomalies
+# The archive only makes Spark start faster: what looks at a stack, or stops it, does not wait for it.
+.PHONY: ready
+ready:
 	@$(PYTHON) -m stack.install.setup --no-archive
+
+run: ready ## start everything, load history, build the baseline, score live readings, print the first anomalies
 	@$(SUNDIAL) run $(if $(PORT_BASE),--port-base $(PORT_BASE))
 	@$(PYTHON) -m stack.install.setup
 
@@ -50,13 +54,13 @@ pictures: setup ## the report and the pictures of docs/detection.md, made again
 	@tests/chromium.sh
 	.venv/bin/python docs/pictures.py
 
-stop: setup ## stop everything that `make run` started; its data stays
+stop: ready ## stop everything that `make run` started; its data stays
 	@$(SUNDIAL) down
 
-status: setup ## processes, streams, baseline in force
+status: ready ## processes, streams, baseline in force
 	@$(SUNDIAL) status
 
-clean: setup ## stop, and delete the data
+clean: ready ## stop, and delete the data
 	@$(SUNDIAL) clean
 
 distclean: clean ## delete the virtual environment and the jars too

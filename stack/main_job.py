@@ -3,6 +3,7 @@
 import datetime as dt
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Literal
 
 from confluent_kafka import Consumer, TopicPartition
@@ -86,13 +87,17 @@ def start_others(instance: Instance, api: AirflowApi, feeds: list[Feed], say: Sa
         least = 0
         try:
             if night := nights[feed.name]:
-                api.watch(f"nightly_baseline.{feed.name}", night, say, NIGHTLY_TIMEOUT)
+                api.watch(f"nightly_baseline.{feed.name}", night, partial(_of_feed, say, feed), NIGHTLY_TIMEOUT)
             else:
                 api.unpause(f"nightly_baseline.{feed.name}")
         except StackError as error:
             least = -1
             say(f"{feed.name} has no baseline yet: {error}")
         await_stream(instance, feed, least)
+
+
+def _of_feed(say: Say, feed: Feed, text: str) -> None:
+    say(f"  {feed.name} {text.strip()}")
 
 
 def step(say: Say, number: int, what: str) -> None:

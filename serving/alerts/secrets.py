@@ -45,6 +45,8 @@ def _of_url(url: str, target: Target) -> str | None:
         valid = bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         return "is no address"
+    if parts.scheme == "http" and schemes == ("https",) and valid:
+        return "begins with http://, which is for receivers on this machine only: then the target needs network: loopback"
     if parts.scheme not in schemes or not valid:
         return f"is no address that begins with {' or '.join(f'{each}://' for each in schemes)}"
     return None

@@ -43,7 +43,7 @@ def list_(context: typer.Context) -> None:
         for name, route in routes.items():
             counts = [sum(each["message"]["route"] == name for each in these) for these in (waiting, [row for _, row, _ in dead])]
             table.add_row(*_described(name, route), *map(str, counts))
-        console.print(table if routes else "No route is declared in schemas/alerts.", soft_wrap=True)
+        console.print(table if routes else "No route is declared in schemas/alerts: see docs/alerts.md.", soft_wrap=True)
         for each in waiting:
             if each["reason"]:
                 line = f"{_named(each)}: {each['attempts']} attempts, the last: {each['reason']}"
@@ -149,8 +149,11 @@ def _write(instance: Instance, rows: Mapping[tuple[str, str], Any]) -> None:
 
 
 def _rows(instance: Instance, topic: Topic) -> list[dict[str, Any]]:
+    """None where the topic is not there: it is made with the first route."""
     reader = Reader(topic, *kafka_of(instance), registry_of(instance))
     try:
+        if not reader.has_topic():
+            return []
         return latest(reader.records(follow=False, only_new=False))
     finally:
         reader.close()

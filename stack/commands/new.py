@@ -3,7 +3,7 @@
 import datetime as dt
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +14,8 @@ from rich.table import Table
 
 from contracts import incident_queries
 from contracts.declared_topics import declared_topics
+from contracts.feeds import load_feed
+from sources.capture import Capture
 from sources.options import TimesFormat, ValueScale
 from stack.commands import backtest_options as options
 from stack.commands import bootstrap, new_feed, new_feed_questions
@@ -173,6 +175,29 @@ def _print_page(instance: Instance, name: str, found: Found | None) -> None:
     console.print(f"When readings come each day, unpause nightly_baseline.{name} in Airflow: it keeps the baseline new.")
 
 
+def _score_last_day(instance: Instance, name: str, found: Found, say: Callable[[str], None]) -> None:
+    """A new stream begins at the end of its topic, so it must run before."""
+    from stack import main_job
+    from stack.parts import last_day
+
+    feed = load_feed(name)
+    main_job.await_stream(instance, feed, least=-1)
+    capture = Capture(
+        found.sample.path,
+        feed,
+        service_column=found.service,
+        service=None if found.service else name,
+        time_column=found.times.column,
+        value_column=found.value,
+        separator=found.sample.separator,
+        time_format=found.times.form,
+        value_scale=found.scale,
+    )
+    sent = last_day.send(instance, capture, new_feed.last_day_of(found))
+    main_job.await_scored(instance, feed)
+    say(f"{sent:,} readings of the file's last day were sent, and are scored")
+
+
 def _start(instance: Instance, name: str, found: Found | None) -> None:
     from stack.parts import lifecycle, streams
 
@@ -185,6 +210,8 @@ def _start(instance: Instance, name: str, found: Found | None) -> None:
     steps.append(partial(streams.start, instance, streams.Stream(name, "score"), say))
     if not incidents_run:
         steps.append(partial(streams.start, instance, incidents, say))
+    if found and new_feed.can_be_played(found):
+        steps.append(partial(_score_last_day, instance, name, found, say))
     for step in steps:
         step()
     _print_page(instance, name, found)

@@ -44,7 +44,8 @@ def refuse_name(name: str, declared: list[Topic]) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", name):
         raise StackError(f"{name!r} can't be a feed's name", remedy="lower-case letters, digits and hyphens, a letter first")
     if name in {topic.name for topic in declared}:
-        raise StackError(f"{name!r} is declared already", remedy="take another name")
+        what = f"{name!r} is declared already: a topic has this name"
+        raise StackError(what, remedy="take another name; sundial topics lists those that are taken")
 
 
 def declaration(name: str, found: Found, holidays: str | None, now: dt.datetime) -> dict[str, str]:
@@ -143,11 +144,21 @@ def next_commands(name: str, found: Found | None, sundial: str, incidents_run: b
     load = f"{sundial} bootstrap {name} --from {file} {_options(conf)}"
     loading = (load, "loads it as history, builds a baseline from it, and finds its incidents")
     commands = [loading, up, *start] if incidents_run else [up, loading, *start]
-    if found.sample.whole and found.sample.kind != "JSON lines":
-        last_day = {"time_unit": None, "from": _at(found.last - 86_400_000).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    if can_be_played(found):
+        last_day = {"time_unit": None, "from": _at(last_day_of(found)).strftime("%Y-%m-%dT%H:%M:%SZ")}
         played = f"{sundial} replay {file} --feed {name} {_options(conf | last_day)}"
         commands.append((played, "sends the file's last day as it is, until you have a producer"))
     return commands
+
+
+def can_be_played(found: Found) -> bool:
+    """Whether a replay can read the file, and its end is known."""
+    return found.sample.whole and found.sample.kind != "JSON lines"
+
+
+def last_day_of(found: Found) -> int:
+    """When the file's last day begins, in epoch milliseconds."""
+    return found.last - 1000 * SECONDS_PER_DAY
 
 
 def page(api: str, name: str, found: Found | None) -> str:

@@ -35,6 +35,10 @@ class Reader:
             MessageField.KEY: decode if topic.key_record else None,
         }
 
+    def has_topic(self) -> bool:
+        """Whether the topic is in Kafka."""
+        return self._topic.name in self._consumer.list_topics(timeout=PATIENCE).topics
+
     def records(self, follow: bool, only_new: bool) -> Iterator[dict[str, Any]]:
         """Partition by partition in their order, up to the ends as they are now; with `follow`, on and on."""
         name = self._topic.name

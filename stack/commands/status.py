@@ -25,7 +25,10 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
         console.print_json(json.dumps(report))
     else:
         print_status(report, parts.STALLED)
-    raise typer.Exit(1 if parts.ill(report) else 0)
+    ill = parts.ill(report)
+    if ill and not as_json:
+        console.print(f"[red]not healthy: {escape('; '.join(ill))}[/]; the log may say why", soft_wrap=True)
+    raise typer.Exit(1 if ill else 0)
 
 
 def short(path: str, report: dict) -> str:

@@ -5,12 +5,15 @@ A stamp beside each result holds a hash of what it was made from; where it match
 """
 
 import argparse
+import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from stack.errors import StackError
@@ -24,6 +27,7 @@ DISK = 4_000_000_000  # bytes: environment, caches, jars and room for the first 
 PACKAGES = ("requirements.txt", "pyproject.toml", "stack/install/uv.txt")
 JAR_FILES = ("ivy.xml", "ivysettings.xml", jars.LOCK)
 TRAINED = (*PACKAGES, *JAR_FILES, "stack/install/class_archive.py")
+ARCHIVE = "an archive of Spark's classes, so that later starts are faster (once; some minutes beside a running stack)"
 STARTED = time.monotonic()
 
 
@@ -99,22 +103,42 @@ def archive_classes() -> None:
     (ARCHIVED / ".made-from").write_text(fingerprint(TRAINED))
 
 
-def setup(relock: bool, archive: bool) -> None:
-    """All steps whose result is not there yet. archive: that of Spark's classes too; without it everything works, only slower."""
-    steps = []
+def missing(relock: bool, archive: bool) -> list[tuple[str, Callable[[], None]]]:
+    """(what it makes, step) of all steps whose result is not there yet. archive: that of Spark's classes too; without it
+    everything works, only slower."""
+    steps: list[tuple[str, Callable[[], None]]] = []
     if not fresh(VENV, PACKAGES):
         steps.append(("Python packages into .venv", install_packages))
     if relock or not fresh(JARS, JAR_FILES):
         steps.append(("jars into .jars (about 170 MB to download on a first run)", lambda: fetch_jars(relock)))
     if archive and (steps or not fresh(ARCHIVED, TRAINED)):
-        steps.append(("an archive of Spark's classes, so that it starts faster (about a minute, once)", archive_classes))
-    if not steps:
+        steps.append((ARCHIVE, archive_classes))
+    return steps
+
+
+def setup(relock: bool, archive: bool) -> None:
+    """All steps that are missing."""
+    if not missing(relock, archive):
         return
     check_machine()
-    for number, (what, step) in enumerate(steps, 1):
-        say(f"setup {number}/{len(steps)}: {what}")
-        step()
+    with _alone():
+        steps = missing(relock, archive)
+        for number, (what, step) in enumerate(steps, 1):
+            say(f"setup {number}/{len(steps)}: {what}")
+            step()
     say("setup done")
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Waits while another setup of this clone runs: both would write the same folders."""
+    with (ROOT / ".setup.lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waits for another setup of this clone")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def main() -> None:

@@ -115,11 +115,16 @@ def baselines(instance: Instance) -> dict[str, dict]:
     return found
 
 
-def ill(report: dict) -> bool:
-    """Whether something that should run is not healthy."""
-    processes = [row["state"] != "healthy" for row in report["processes"]]
-    streams = [row["state"] in ("dead", "stale") or row["stalled_seconds"] > STALLED for row in report["streams"]]
-    return any(processes + streams)
+def ill(report: dict) -> list[str]:
+    """What should run and is not healthy, and why; empty if all is well."""
+    processes = [f"{row['name']} is {row['state']}" for row in report["processes"] if row["state"] != "healthy"]
+    streams = [f"{row['name']} is {row['state']}" for row in report["streams"] if row["state"] in ("dead", "stale")]
+    stalled = [
+        f"{row['name']} has done nothing for {row['stalled_seconds']:.0f} s, and {row['lag_records'] or 0:,} records wait"
+        for row in report["streams"]
+        if row["state"] not in ("dead", "stale") and row["stalled_seconds"] > STALLED
+    ]
+    return processes + streams + stalled
 
 
 def report(instance: Instance) -> dict:

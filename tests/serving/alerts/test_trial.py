@@ -112,6 +112,7 @@ def test_a_receiver_that_is_not_there_is_named_by_its_target(tried):
     [
         ({"env": {KEY: ""}}, f"on-call: target: the environment variable {KEY} is not set"),
         ({"env": {URL: "ftp://s3cret-token"}}, f"on-call: target: {URL} is no address that begins with https:// or http://"),
+        ({"target": WEBHOOK | {"network": "public"}}, f"on-call: target: {URL} begins with http://"),
         ({"env": {KEY: "short s3cret-token"}}, f"on-call: target: {KEY} is "),
         ({"severity": "loud"}, "on-call.yaml: severity: "),
         ({"target": WEBHOOK | {"kind": "pigeon"}}, "on-call.yaml: target.kind: "),

@@ -12,13 +12,14 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from contracts.feeds import SECONDS_PER_DAY, Feed
+from contracts.feeds import SECONDS_PER_DAY, Feed, load_feed
 from sources.capture import BadRows, Capture
+from stack import main_job
 from stack.commands import new, new_feed
 from stack.commands.cli import app
 from stack.errors import StackError
 from stack.instance import ROOT, Instance
-from stack.parts import batch_run, lifecycle, streams
+from stack.parts import batch_run, last_day, lifecycle, streams
 from stack.sample.files import read_sample
 from stack.sample.inference import Given, found_in
 
@@ -76,7 +77,7 @@ def test_a_feed_is_written_that_passes_the_check_and_the_next_commands_are_said(
     checked = sundial("check")
     assert (checked.code, "7 feeds" in checked.output) == (0, True)
     again = sundial("new", "feed", "calls", "--from", str(file), "--timezone", "UTC")
-    assert (again.code, again.errors.splitlines()[0]) == (1, "error: 'calls' is declared already")
+    assert (again.code, again.errors.splitlines()[0]) == (1, "error: 'calls' is declared already: a topic has this name")
     assert yaml.safe_load((repository / "schemas/feeds/calls.yaml").read_text()) == declared
     (repository / "schemas/feeds/calls.yaml").unlink()
 
@@ -216,6 +217,9 @@ def test_start_brings_up_loads_and_scores_in_this_order(monkeypatch, tmp_path, c
     monkeypatch.setattr(batch_run, "run", lambda instance, dag, task, conf, say: did.append((dag, task, conf)) or ["4,320 rows"])
     monkeypatch.setattr(streams, "start", lambda instance, stream, say: did.append(stream))
     monkeypatch.setattr(streams.Stream, "state", lambda stream, instance: "running" if incidents_run else "never started")
+    monkeypatch.setattr(main_job, "await_stream", lambda instance, feed, least: did.append((feed.name, least)))
+    monkeypatch.setattr(last_day, "send", lambda instance, capture, since: did.append((capture, since)) or 288)
+    monkeypatch.setattr(main_job, "await_scored", lambda instance, feed: did.append("scored"))
     file = calls(tmp_path)
     found = found_in(read_sample(file), Given(timezone="Europe/Berlin"), pytest.fail)
     instance = Instance(tmp_path / "home").make(base=0)
@@ -226,8 +230,13 @@ def test_start_brings_up_loads_and_scores_in_this_order(monkeypatch, tmp_path, c
         ("find_incidents.road-traffic", "find_incidents", {}),
     ]
     score, incidents = streams.Stream("road-traffic", "score"), streams.Stream("incidents", "queries")
-    assert did == ([*loaded, "up", score] if incidents_run else ["up", *loaded, score, incidents])
-    assert f"Chart: {instance.api}/?feed=road-traffic&from=" in capsys.readouterr().out
+    mapped = {"service_column": "shop", "time_column": "when", "value_column": "calls", "separator": "semicolon"}
+    sent = (Capture(file, load_feed("road-traffic"), **mapped), found.last - 86_400_000)
+    played = [("road-traffic", -1), sent, "scored"]
+    assert did == ([*loaded, "up", score, *played] if incidents_run else ["up", *loaded, score, incidents, *played])
+    said = capsys.readouterr().out
+    assert "288 readings of the file's last day were sent, and are scored" in said
+    assert f"Chart: {instance.api}/?feed=road-traffic&from=" in said
     printed = new_feed.next_commands("road-traffic", found, "sundial", incidents_run)
     first = ["bootstrap", "up"] if incidents_run else ["up", "bootstrap"]
     assert [command.split()[1] for command, _ in printed] == [*first, "streams", "queries", "replay"]

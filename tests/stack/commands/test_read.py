@@ -48,6 +48,11 @@ def sundial(instance):
     return type_
 
 
+def test_without_a_route_there_is_no_topic_of_alerts_and_nothing_to_list(sundial):
+    listed = sundial("alerts", "list")
+    assert (listed.exit_code, listed.stdout.strip()) == (0, "No route is declared in schemas/alerts: see docs/alerts.md.")
+
+
 def test_what_is_sent_can_be_read_and_upserted(sundial, tmp_path):
     events = [EVENT, EVENT | {"Id": None, "Value": 3.5}, EVENT | {"MetricKey": "environment=c:metric=b"}, EVENT | {"Value": "x"}]
     file = lines(tmp_path / "events.jsonl", *events)

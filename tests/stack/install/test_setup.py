@@ -1,11 +1,13 @@
 """A machine that Sundial cannot use is refused with the reason; what is there is not fetched again."""
 
+import threading
 from collections import namedtuple
 
 import pytest
 
 from stack.errors import StackError
 from stack.install import setup
+from tests.support import waiting
 
 
 def test_another_python_is_refused(monkeypatch):
@@ -38,6 +40,29 @@ def test_the_archive_of_classes_is_made_later_where_a_run_must_not_wait_for_it(m
     assert not made
     setup.setup(relock=False, archive=True)
     assert made == ["archive"]
+
+
+def test_a_second_setup_waits_for_the_first_and_does_nothing_again(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(setup, "ROOT", tmp_path)
+    monkeypatch.setattr(setup, "check_machine", lambda: None)
+    made, begun, go_on = [], threading.Event(), threading.Event()
+    monkeypatch.setattr(setup, "fresh", lambda folder, names: folder != setup.VENV or bool(made))
+
+    def install():
+        begun.set()
+        go_on.wait(10)
+        made.append("packages")
+
+    monkeypatch.setattr(setup, "install_packages", install)
+    first, second = (threading.Thread(target=setup.setup, args=(False, False)) for _ in range(2))
+    first.start()
+    begun.wait(10)
+    second.start()
+    waiting.until("the second setup waits", lambda: "waits for another setup" in capsys.readouterr().out)
+    go_on.set()
+    first.join(10)
+    second.join(10)
+    assert made == ["packages"]
 
 
 def test_a_stamp_holds_until_an_input_changes(tmp_path, monkeypatch):

@@ -191,4 +191,6 @@ class TestWholeStack:
             shutil.rmtree(stream.path)
         assert (dead.exit_code, stalled.exit_code) == (1, 1)
         assert re.search(r"nobody[.]score +dead", dead.stdout)
+        assert "not healthy: nobody.score is dead" in dead.stdout
         assert "7, none done for 40 s" in stalled.stdout
+        assert "not healthy: nobody.score has done nothing for 40 s, and 7 records wait" in stalled.stdout
