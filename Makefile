@@ -33,7 +33,7 @@ test: lint ## every kind of real part at least once, with a broker, a registry a
 	@tests/chromium.sh
 	$(PYTEST) -n 2 --tier test $(ARGS)
 
-test-all: lint ## everything, about two hours; SHARD=2/3 runs the second of three parts
+test-all: lint ## everything, about two and a half hours; SHARD=2/3 runs the second of three parts
 	@tests/chromium.sh
 	@tests/promtool.sh
 	SUNDIAL_TEST_PROFILE=thorough $(PYTEST) -n 2 --tier all $(if $(SHARD),--shard $(SHARD)) $(ARGS)
