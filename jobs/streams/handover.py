@@ -27,8 +27,9 @@ from jobs.streams.score_query import Plan, Queries, difference, refuses_what_oth
 from jobs.streams.topics_read import TopicsRead
 from jobs.streams.turn import Turn
 
-FIRST_LEAD = 25.0  # seconds before the end of a driver's first batch; Spark has not compiled much of its code by then
-LEAST_LEAD = 10.0  # of later batches; a query gets twice the time that the last one took to begin, or this
+PLANNED = 35.0  # seconds before the end of a batch at which the next query is planned; a new baseline takes 10 s to read
+COLD_LEAD = 25.0  # at which it starts, if Spark has not compiled its code yet
+LEAST_LEAD = 10.0  # at which any other query starts, if twice the time that the last one took to begin is not more
 STUCK = 60.0  # seconds after which a batch that should have ended never will
 BEHIND = 20_000  # readings that wait, from which on throughput counts more than latency
 CATCH_UP = 15.0  # seconds of a batch that catches up: its offsets are committed early, should the driver die again
@@ -51,8 +52,9 @@ class Handover:
         self._platform, self._queries, self._generations, self._topics = platform, queries, generations, topics
         self._seconds = seconds
         self._ends = kafka.Ends(platform, [generations.topic])
-        self._lead = FIRST_LEAD
-        self._tried = -1  # the batch in which it was last tried to hand over
+        self._lead = COLD_LEAD
+        self._planned = self._tried = -1  # the batches in which the next query was last planned, and tried to start
+        self._plan: Plan | None = None  # of the next query
         self._twice = 0
         self._waiting: Offsets = {}  # the end of what waited when the driver began; empty once that is done
         self._counted = 0  # batches after which that was looked for
@@ -97,6 +99,9 @@ class Handover:
         elif self._tried < self.running.batches and self.running.ends_within(self._lead) and keeps_up():
             self._tried = self.running.batches
             self._begin_next()
+        elif max(self._planned, self._tried) < self.running.batches and self.running.ends_within(PLANNED):
+            self._planned = self.running.batches
+            self._plan_next()
         return None
 
     @property
@@ -146,19 +151,35 @@ class Handover:
     def _turns(self) -> list[Turn]:
         return [self.running, self.next] if self.next else [self.running]
 
+    def _plan_next(self) -> None:
+        """A changed plan has a baseline to read first, and code that Spark has to compile."""
+        self._plan = None
+        try:
+            plan = self._queries.plan_after(self.running.plan)
+            if plan != self.running.plan:
+                self._lead = max(self._lead, COLD_LEAD)
+                self._queries.prepare(plan)
+            self._plan = plan
+        except Exception as error:
+            self._not_now(error)
+
     def _begin_next(self) -> None:
         """Whatever hinders it, the running query goes on."""
         try:
             topic = self._topics.same()[0]
             begin = begin_of_next(topic.ends, topic.firsts, self.running.generation.begin)
-            plan = self._queries.plan_after(self.running.plan)
+            plan = self._plan or self._queries.plan_after(self.running.plan)
             if refuses_what_other_scores(self.running.plan, plan):
                 return  # `plan_with_refused` finds it, too
             self.next = self._start(self._generations.new(begin, topic.id), plan, self._seconds)
             self.failure = None
-        except Exception as error:  # of the broker, the registry, a table: what scores is not touched by it
-            traceback.print_exc()
-            self.failure = f"no handover: {type(error).__name__}: {error}"
+        except Exception as error:
+            self._not_now(error)
+
+    def _not_now(self, error: Exception) -> None:
+        """Of the broker, the registry, a table: what scores is not touched by it."""
+        traceback.print_exc()
+        self.failure = f"no handover: {type(error).__name__}: {error}"
 
     def _drop_next(self, turn: Turn) -> None:
         """The query in force goes on; the next batch tries it again."""
@@ -179,7 +200,8 @@ class Handover:
         reached, begin = running.generation.stretch.reached, following.generation.begin
         self._generations.keep_only(following.generation)
         self._lead = max(2 * took, LEAST_LEAD)
-        self.running, self._tried = following, -1
+        self.running, self._plan = following, None
+        self._planned = self._tried = -1
         self._twice, self.next = self._twice + self._scored_twice(reached, begin), None
         self._queries.keep_only(following.plan)
         what = f"query {following.generation.number} has taken over; it took {took:.1f} s to begin"

@@ -114,6 +114,10 @@ class Queries:
         """The plan with the writers' schemas that the registry has now. Raises JobError if the registry is silent."""
         return replace(plan, writers=self._known.registry.writers(plan.writers.subject, plan.writers.refused))
 
+    def prepare(self, plan: Plan) -> None:
+        """Read the baseline that a query with this plan needs, so that it starts at once."""
+        self._results(plan)
+
     def start(self, generation: Generation, plan: Plan, seconds: float, behind: bool = False) -> StreamingQuery:
         """A query from where the generation begins. seconds: length of its batches. behind: it has much to catch up with, so
         throughput counts more than latency."""

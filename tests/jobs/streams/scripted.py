@@ -54,8 +54,15 @@ class Stream:
             monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.at))
         monkeypatch.setattr(turn, "_works", lambda session, query, partitions: query.works)
         monkeypatch.setattr(handover, "kafka", SimpleNamespace(Ends=lambda *_: None, count=self._count))
+        self.plan, self.prepared, self.unreadable = PLAN, [], False
         self._topics = SimpleNamespace(begin=self._topic, same=self._topic)
-        self._made = SimpleNamespace(session=None, start=self._start, plan_after=lambda plan: plan, keep_only=lambda plan: None)
+        self._made = SimpleNamespace(
+            session=None,
+            start=self._start,
+            plan_after=lambda plan: self.plan,
+            prepare=self._prepare,
+            keep_only=lambda plan: None,
+        )
 
     def begin(self) -> Query:
         """A driver, and its first query, which works at once."""
@@ -81,6 +88,11 @@ class Stream:
         if self.silent:
             raise JobError("Kafka does not answer")
         return self.counted
+
+    def _prepare(self, plan: Plan) -> None:
+        if self.unreadable:
+            raise JobError("the lake does not answer")
+        self.prepared.append(plan)
 
     def _start(self, generation: Generation, plan: Plan, seconds: float, behind: bool) -> Query:
         self.queries.append(Query(generation))

@@ -1,10 +1,13 @@
 """When queries take turns and when not, by a scripted clock, broker and queries; the generations are real."""
 
+from dataclasses import replace
+
 import pytest
 
 from jobs.errors import JobError
-from jobs.streams.handover import BEHIND, CATCH_UP, FIRST_LEAD, LEAST_LEAD, STUCK
-from tests.jobs.streams.scripted import BATCH, Stream
+from jobs.streams.handover import BEHIND, CATCH_UP, COLD_LEAD, LEAST_LEAD, PLANNED, STUCK
+from jobs.streams.score_query import Plan
+from tests.jobs.streams.scripted import BATCH, PLAN, Stream
 
 
 @pytest.fixture
@@ -14,13 +17,13 @@ def stream(tmp_path, monkeypatch) -> Stream:
 
 def test_the_next_query_begins_before_the_batch_ends_and_takes_over_when_that_is_committed(stream):
     first = stream.begin()
-    stream.look(BATCH - FIRST_LEAD - 0.1)
+    stream.look(BATCH - COLD_LEAD - 0.1)
     assert len(stream.queries) == 1
     stream.end = 150
     stream.look(0.1)
     following = stream.queries[1]
     assert following.generation.begin == {0: 150}
-    stream.look(FIRST_LEAD)
+    stream.look(COLD_LEAD)
     assert (stream.in_force, first.isActive) == (1, True), "it has not committed yet"
     first.commits(155)
     stream.look()
@@ -30,10 +33,10 @@ def test_the_next_query_begins_before_the_batch_ends_and_takes_over_when_that_is
 
 def test_the_next_query_does_not_take_over_before_it_works(stream):
     first = stream.begin()
-    stream.look(BATCH - FIRST_LEAD)
+    stream.look(BATCH - COLD_LEAD)
     stream.queries[1].works = False
     first.commits(100)
-    stream.look(FIRST_LEAD)
+    stream.look(COLD_LEAD)
     assert (stream.in_force, first.isActive) == (1, True)
     stream.queries[1].works = True
     stream.look()
@@ -43,9 +46,9 @@ def test_the_next_query_does_not_take_over_before_it_works(stream):
 def test_looks_are_close_only_when_the_first_query_is_about_to_end(stream):
     stream.begin()
     stream.end += 1
-    stream.look(BATCH - FIRST_LEAD - 0.1)
+    stream.look(BATCH - COLD_LEAD - 0.1)
     pauses = [stream.handover.pause]
-    for after in (0.1, FIRST_LEAD - 2.1, 0.1, 30.0):
+    for after in (0.1, COLD_LEAD - 2.1, 0.1, 30.0):
         stream.look(after)
         pauses.append(stream.handover.pause)
     assert pauses == [1.0, 0.5, 0.5, 0.05, 0.05]
@@ -72,7 +75,7 @@ def test_a_silent_broker_hinders_a_handover_which_the_next_batch_tries_again(str
     assert len(stream.queries) == 1, "it is tried once in a batch"
     first.commits(100)
     stream.look(0.5)
-    stream.look(BATCH - FIRST_LEAD)
+    stream.look(BATCH - COLD_LEAD)
     assert (len(stream.queries), stream.handover.failure) == (2, None)
 
 
@@ -85,11 +88,11 @@ def test_a_next_query_that_fails_is_dropped_and_the_next_batch_tries_again(strea
     assert (stream.generations.all(), first.isActive) == ([first.generation], True)
     first.commits(100)
     stream.look(1)
-    stream.look(BATCH - FIRST_LEAD)
+    stream.look(BATCH - COLD_LEAD)
     assert len(stream.queries) == 3
     stream.queries[2].works = True
     first.commits(100)
-    stream.look(FIRST_LEAD)
+    stream.look(COLD_LEAD)
     assert stream.in_force == 2, "its number is free again"
 
 
@@ -110,7 +113,7 @@ def test_a_batch_that_never_ends_is_an_error(stream):
 @pytest.mark.parametrize(("took", "lead"), [(8.0, 16.0), (4.0, LEAST_LEAD), (20.0, 40.0)])
 def test_the_lead_is_twice_what_the_query_before_took_to_begin_and_no_less_than_ten_seconds(stream, took, lead):
     first = stream.begin()
-    stream.look(BATCH - FIRST_LEAD)
+    stream.look(BATCH - COLD_LEAD)
     stream.queries[1].works = False
     stream.look(took)
     stream.queries[1].works = True
@@ -122,6 +125,72 @@ def test_the_lead_is_twice_what_the_query_before_took_to_begin_and_no_less_than_
     assert len(stream.queries) == 2
     stream.look(0.1)
     assert len(stream.queries) == 3
+
+
+def promoted(stream: Stream) -> Plan:
+    stream.plan = replace(stream.plan, baseline_version=stream.plan.baseline_version + 1)
+    return stream.plan
+
+
+def second(stream: Stream) -> None:
+    """A second query that began at once, so that the third needs the least lead only, and whose batch has begun now."""
+    stream.begin()
+    stream.look(BATCH - COLD_LEAD)
+    stream.queries[0].commits(100)
+    stream.look()
+    assert stream.in_force == 2
+
+
+def test_a_promoted_baseline_is_read_before_the_next_query_starts_and_that_starts_early(stream):
+    second(stream)
+    plan = promoted(stream)
+    stream.look(BATCH - PLANNED - 0.1)
+    assert stream.prepared == []
+    stream.look(0.1)
+    stream.look(0.1)
+    assert (stream.prepared, len(stream.queries)) == ([plan], 2)
+    stream.look(PLANNED - COLD_LEAD - 0.2)
+    assert len(stream.queries) == 2
+    stream.look(0.2)
+    assert (len(stream.queries), stream.handover.next.plan) == (3, plan)
+
+
+def test_what_is_promoted_after_the_next_query_was_planned_waits_for_the_one_after(stream):
+    second(stream)
+    stream.look(BATCH - PLANNED)
+    plan = promoted(stream)
+    stream.look(PLANNED - LEAST_LEAD - 0.1)
+    assert (stream.prepared, len(stream.queries)) == ([], 2), "an unchanged plan gets the lead of one"
+    stream.look(0.1)
+    assert stream.handover.next.plan == PLAN
+    stream.queries[1].commits(100)
+    stream.look()
+    stream.look(BATCH - PLANNED)
+    assert (stream.in_force, stream.prepared) == (3, [plan])
+
+
+def test_a_baseline_that_cannot_be_read_hinders_no_handover_when_it_can_be_again(stream):
+    second(stream)
+    plan, stream.unreadable = promoted(stream), True
+    stream.look(BATCH - PLANNED)
+    assert stream.handover.failure == "no handover: JobError: the lake does not answer"
+    stream.unreadable = False
+    stream.look(PLANNED - COLD_LEAD)
+    assert (len(stream.queries), stream.handover.next.plan, stream.handover.failure) == (3, plan, None)
+
+
+def test_a_plan_of_a_batch_that_handed_nothing_over_is_made_anew(stream):
+    second(stream)
+    first_try = promoted(stream)
+    stream.look(BATCH - PLANNED)
+    stream.keeps_up = False
+    stream.look(PLANNED)
+    stream.queries[1].commits(100)
+    stream.look()
+    stream.keeps_up, plan = True, promoted(stream)
+    stream.look(BATCH - PLANNED)
+    stream.look(PLANNED - COLD_LEAD)
+    assert (stream.prepared, stream.handover.next.plan) == ([first_try, plan], plan)
 
 
 def test_offsets_without_a_record_hold_no_handover_up_once_a_batch_has_ended(stream):
