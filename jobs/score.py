@@ -67,7 +67,7 @@ def _watch(handover: Handover, driver: Driver, queries: Queries, topics: TopicsR
     the registry has a schema whose id was refused. Returns None when a stop was requested. Raises JobError if a new start does
     not help, or if the topic was deleted and made anew."""
     looked = time.monotonic()
-    while not driver.wait(handover.pause):
+    while not handover.wait(driver.wait):
         if failed := handover.look(keeps_up):
             driver.report(state="swapping")
             topics.look()  # what then fails says less about the reason

@@ -34,7 +34,8 @@ STUCK = 60.0  # seconds after which a batch that should have ended never will
 BEHIND = 20_000  # readings that wait, from which on throughput counts more than latency
 CATCH_UP = 15.0  # seconds of a batch that catches up: its offsets are committed early, should the driver die again
 COUNT_WITHIN = 5.0
-SELDOM, OFTEN, AT_ONCE = 1.0, 0.5, 0.05  # seconds between two looks: at one query, at two, and when the first one is about to end
+SELDOM, OFTEN = 1.0, 0.5  # seconds between two looks: at one query, at two
+AT_ONCE, TIMES = 0.005, 10  # and when the first one is about to end: how often its commits are looked at, before the next look
 ABOUT = 2.0  # seconds by which a batch may end sooner than expected: when it began is known to a look only
 
 
@@ -88,6 +89,8 @@ class Handover:
         keeps_up: whether the stream keeps up with its topic. A query that is behind goes on by itself: one that overtakes it
         would score a correction before the reading that it corrects.
         """
+        if self.next and self._committed_up_to(self.next):
+            self._take_over(self.running, self.next)
         for turn in self._turns:
             turn.look(self._queries.session)
             if not turn.query.isActive:
@@ -104,12 +107,20 @@ class Handover:
             self._plan_next()
         return None
 
-    @property
-    def pause(self) -> float:
-        """Seconds until the next look."""
-        if self.next is None:
-            return SELDOM
-        return AT_ONCE if self.running.ends_within(ABOUT) else OFTEN
+    def wait(self, wait: Callable[[float], bool]) -> bool:
+        """Until it is time for the next look. True as soon as a stop is requested: `wait`, of the driver, says so.
+
+        A commit of the query in force is seen at once. Spark begins to plan the next batch some milliseconds later. Planning is a
+        second of CPU time that the next query needs, and Spark stops a query that plans only when it has planned.
+        """
+        if self.next is None or not self.running.ends_within(ABOUT):
+            return wait(OFTEN if self.next else SELDOM)
+        for _ in range(TIMES):
+            if wait(AT_ONCE):
+                return True
+            if self._committed_up_to(self.next):
+                break
+        return False
 
     def caught_up(self) -> bool:
         """Whether all that waited at the driver's start is committed: all that is known of the lag of a query that leaves
@@ -191,12 +202,21 @@ class Handover:
     def _finish_when_ready(self, running: Turn, following: Turn) -> None:
         if running.ends_within(-STUCK):
             raise JobError(f"generation {running.generation.number} has not ended its batch {STUCK:.0f} s after its time")
-        if following.live_at is not None and self._has_reached(running, following):
-            self._take_over(running, following, following.live_at - following.started_at)
+        if self._committed_up_to(following) or self._has_nothing_left_for(running, following):
+            self._take_over(running, following)
 
-    def _take_over(self, running: Turn, following: Turn, took: float) -> None:
-        """took: seconds that the following query needed to begin."""
+    def _committed_up_to(self, following: Turn) -> bool:
+        """Whether the query in force has committed all that came before the begin of this one, which works on all the rest."""
+        return following.live_at is not None and has_reached(self.running.generation.stretch.reached, following.generation.begin)
+
+    def _has_nothing_left_for(self, running: Turn, following: Turn) -> bool:
+        """The same, where no records are between what it has committed and that begin."""
+        ended_a_batch = running.has_ended_a_batch_since(following.started_at)
+        return following.live_at is not None and ended_a_batch and self._has_committed(running, following.generation.begin)
+
+    def _take_over(self, running: Turn, following: Turn) -> None:
         running.query.stop()
+        took = (following.live_at or time.monotonic()) - following.started_at
         reached, begin = running.generation.stretch.reached, following.generation.begin
         self._generations.keep_only(following.generation)
         self._lead = max(2 * took, LEAST_LEAD)
@@ -215,13 +235,6 @@ class Handover:
             return kafka.count(self._platform, self._generations.topic, both, COUNT_WITHIN)
         except JobError:
             return sum(each.end - each.start for each in both.values())
-
-    def _has_reached(self, running: Turn, following: Turn) -> bool:
-        """Whether it has committed all that came before the begin of the next one."""
-        begin = following.generation.begin
-        if has_reached(running.generation.stretch.reached, begin):
-            return True
-        return running.has_ended_a_batch_since(following.started_at) and self._has_committed(running, begin)
 
     def _has_committed(self, turn: Turn, ends: Offsets) -> bool:
         """Whether it has committed all that comes before these offsets. Ends of transactions and aborted records are no records:

@@ -43,15 +43,52 @@ def test_the_next_query_does_not_take_over_before_it_works(stream):
     assert stream.in_force == 2
 
 
+def waits(stream: Stream, *stops: bool) -> tuple[bool, list[float]]:
+    """Whether a stop was requested, and how long the driver was asked to wait each time. stops: what the driver answers."""
+    asked, answers = [], iter(stops)
+
+    def wait(seconds: float) -> bool:
+        asked.append(seconds)
+        return next(answers, False)
+
+    return stream.handover.wait(wait), asked
+
+
 def test_looks_are_close_only_when_the_first_query_is_about_to_end(stream):
     stream.begin()
     stream.end += 1
     stream.look(BATCH - COLD_LEAD - 0.1)
-    pauses = [stream.handover.pause]
-    for after in (0.1, COLD_LEAD - 2.1, 0.1, 30.0):
+    waited = [waits(stream)]
+    for after in (0.1, COLD_LEAD - 2.1):
         stream.look(after)
-        pauses.append(stream.handover.pause)
-    assert pauses == [1.0, 0.5, 0.5, 0.05, 0.05]
+        waited.append(waits(stream))
+    assert waited == [(False, [1.0]), (False, [0.5]), (False, [0.5])]
+    for after in (0.1, 30.0):
+        stream.look(after)
+        stopped, asked = waits(stream)
+        assert (stopped, set(asked), sum(asked)) == (False, {0.005}, pytest.approx(0.05))
+
+
+def test_a_commit_of_the_first_query_is_seen_at_once(stream):
+    first = stream.begin()
+    stream.end = 150
+    stream.look(BATCH - COLD_LEAD)
+    stream.look(COLD_LEAD)
+    first.commits(149)
+    assert len(waits(stream)[1]) == 10, "the next one begins at 150"
+    first.commits(150)
+    assert waits(stream) == (False, [0.005])
+    stream.queries[1].isActive = False
+    assert stream.look().generation.number == 2, "it was stopped before anything else was asked"
+    assert not first.isActive
+
+
+def test_a_stop_ends_the_wait_for_a_commit(stream):
+    stream.begin()
+    stream.end += 1
+    stream.look(BATCH - COLD_LEAD)
+    stream.look(COLD_LEAD)
+    assert waits(stream, False, True) == (True, [0.005, 0.005])
 
 
 def test_a_stream_that_is_behind_does_not_hand_over_until_it_keeps_up(stream):
