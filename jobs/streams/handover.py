@@ -180,6 +180,7 @@ class Handover:
             topic = self._topics.same()[0]
             begin = begin_of_next(topic.ends, topic.firsts, self.running.generation.begin)
             plan = self._plan or self._queries.plan_after(self.running.plan)
+            plan = self._queries.plan_with_renewed_writers(plan)  # each reading that none knows stops the stream for seconds
             if refuses_what_other_scores(self.running.plan, plan):
                 return  # `plan_with_refused` finds it, too
             self.next = self._start(self._generations.new(begin, topic.id), plan, self._seconds)

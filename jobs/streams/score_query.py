@@ -75,7 +75,7 @@ class Queries:
     def plan_after(self, plan: Plan) -> Plan:
         """What a query that starts now, after one with this plan, is planned with. Where the registry is silent, the writers'
         schemas stay as they are."""
-        found = replace(plan, writers=self._known.renewed(plan.writers))
+        found = self.plan_with_renewed_writers(plan)
         if tables.baseline(self._platform, self._feed).version() != plan.table_version:
             log = tables.log_of_baseline(self._platform, self._feed)
             found = replace(
@@ -85,6 +85,10 @@ class Queries:
                 special_days=_special_days(log),
             )
         return replace(found, day_types=_day_types_near(self._feed.with_found(dict(found.special_days))))
+
+    def plan_with_renewed_writers(self, plan: Plan) -> Plan:
+        """The same plan with the writers' schemas of now: all of `plan_after` that takes no time."""
+        return replace(plan, writers=self._known.renewed(plan.writers))
 
     def plan_with_first_baseline(self, plan: Plan) -> Plan | None:
         """What to plan with as soon as a baseline was promoted, after a plan without one; None while there is no reason to, or

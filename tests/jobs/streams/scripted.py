@@ -1,6 +1,7 @@
 """A stream whose clock, broker and queries a test scripts; its generations are real."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 from jobs.backends.kafka import Range
@@ -60,6 +61,7 @@ class Stream:
             session=None,
             start=self._start,
             plan_after=lambda plan: self.plan,
+            plan_with_renewed_writers=lambda plan: replace(plan, writers=self.plan.writers),
             prepare=self._prepare,
             keep_only=lambda plan: None,
         )

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from jobs.errors import JobError
+from jobs.formats.wire import Writers
 from jobs.streams.handover import BEHIND, CATCH_UP, COLD_LEAD, LEAST_LEAD, PLANNED, STUCK
 from jobs.streams.score_query import Plan
 from tests.jobs.streams.scripted import BATCH, PLAN, Stream
@@ -204,6 +205,14 @@ def test_what_is_promoted_after_the_next_query_was_planned_waits_for_the_one_aft
     stream.look()
     stream.look(BATCH - PLANNED)
     assert (stream.in_force, stream.prepared) == (3, [plan])
+
+
+def test_a_schema_that_is_registered_after_the_next_query_was_planned_is_known_to_it(stream):
+    second(stream)
+    stream.look(BATCH - PLANNED)
+    stream.plan = replace(PLAN, writers=Writers("calls-value", ((7, '"bytes"'),)))
+    stream.look(PLANNED - LEAST_LEAD)
+    assert stream.handover.next.plan == stream.plan
 
 
 def test_a_baseline_that_cannot_be_read_hinders_no_handover_when_it_can_be_again(stream):
