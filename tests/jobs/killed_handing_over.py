@@ -9,6 +9,7 @@ import sys
 from contracts.feeds import Feed
 from jobs import score
 from jobs.backends import settings
+from jobs.streams import handover
 from jobs.streams.generations import Generations
 from jobs.streams.handover import Handover
 from jobs.streams.score_query import Queries
@@ -17,7 +18,7 @@ from tests.jobs.killed import die
 STEPS = {
     "the next generation is there": (Generations, "new"),
     "its query has started": (Handover, "_begin_next"),
-    "both score": (Handover, "_has_reached"),
+    "both score": (handover, "has_reached"),
     "the first has committed": (Handover, "_take_over"),
     "the first has stopped": (Generations, "keep_only"),
     "the first is gone": (Queries, "keep_only"),
