@@ -14,7 +14,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 
 from dags.spark_job import stream_environment
-from supervision import policy, process
+from supervision import machine, policy, process
 from supervision.files import LaunchRecord, StreamFolder
 
 LOOK_EVERY = 1.0
@@ -100,7 +100,7 @@ class StreamTrigger(BaseTrigger):
         at, heartbeat = time.monotonic(), self.stream.read_heartbeat()
         if self.history.watching and mark and not gone:
             self._log_state(heartbeat)
-        return policy.Observation(at, gone, self.stream.is_given_up(), heartbeat, mark)
+        return policy.Observation(at, gone, self.stream.is_given_up(), heartbeat, mark, machine.slowness())
 
     async def _carry_out(self, action: policy.Action) -> None:
         match action:

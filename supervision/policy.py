@@ -4,6 +4,9 @@
 observation has its own time, in seconds of a monotonic clock, so neither a clock that is set nor a suspended machine looks like
 a driver that hangs.
 
+On a busy machine everything takes longer. Where several drivers start at once, as after the machine's own start, each would be
+killed before it is done, and the next one again. So the limits of work stretch with the load, those of a sign of life do not.
+
 A driver that dies is launched again, within a restart budget: `restarts` deaths, with pauses of 0, 1, 2, 4, … seconds. The next
 death means that the stream is given up. From then on each supervision waits for `pause` seconds and tries it once. A driver that
 has run well for `well_after` seconds ends the giving up, and gives the stream its whole budget again.
@@ -22,7 +25,8 @@ class Limits:
 
     hang_after: without a heartbeat. stall_after: in which records wait and none is done. start_within: until the first heartbeat,
     and until a driver that reports another state runs. restarts: until a driver runs well. well_after: of running, without a
-    standstill. pause: before a stream that was given up is tried once more.
+    standstill. pause: before a stream that was given up is tried once more. stall_after and start_within are those of a machine
+    that is free.
     """
 
     hang_after: float = 15
@@ -32,6 +36,10 @@ class Limits:
     well_after: float = 300
     pause: float = 300
 
+    def on(self, slowness: float) -> "Limits":
+        """The limits on a machine on which work takes so many times longer."""
+        return replace(self, stall_after=self.stall_after * slowness, start_within=self.start_within * slowness)
+
 
 @dataclass(frozen=True)
 class Observation:
@@ -39,6 +47,7 @@ class Observation:
 
     at: seconds of a monotonic clock. gone: it has no driver, or half of one. given_up: it is marked as such. heartbeat: the last
     one, perhaps of an earlier driver. heartbeat_mark: changes with every heartbeat; 0 before the first since the last launch.
+    slowness: of the machine, as `machine.slowness` gives it.
     """
 
     at: float
@@ -46,6 +55,7 @@ class Observation:
     given_up: bool = False
     heartbeat: Mapping[str, Any] = field(default_factory=dict)
     heartbeat_mark: int = 0
+    slowness: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -130,6 +140,7 @@ def decide(history: History, seen: Observation, limits: Limits) -> tuple[History
     """What is to be done now, and the history for the next call. The caller carries the action out before it observes again."""
     if not history.watching:
         return _begin(history, seen, limits)
+    limits = limits.on(seen.slowness)
     history = history.with_heartbeat(seen)
     if seen.gone and seen.heartbeat_mark and stopped_on_request(seen.heartbeat):
         return history.of_new_driver(), Launch(stopped=True)

@@ -18,6 +18,7 @@ import psutil
 
 from stack.errors import StackError, tail
 from stack.instance import HOST, MARK, Instance
+from supervision import machine
 
 CLOCK_SLACK = 1.0  # seconds by which a creation time may seem to move when the system's clock is set
 LOG_LIMIT = 20_000_000  # bytes; a longer log is put aside as <name>.log.1 at the next start
@@ -34,7 +35,7 @@ class Part:
     healthy: Callable[[], bool]
     prepare: Callable[[], None] = lambda: None  # what is done before each start
     port: int | None = None  # the port it listens on, if any
-    timeout: float = 90.0  # seconds until it must be healthy
+    timeout: float = 90.0  # seconds until it must be healthy, on a machine that is free
     folder: Path | None = None  # where it runs
 
 
@@ -107,13 +108,13 @@ def start(instance: Instance, part: Part) -> bool:
 
 def wait(instance: Instance, part: Part) -> None:
     """Wait until a part is healthy. Raises StackError with the end of its log if it ends or stays unhealthy."""
-    deadline, log = time.monotonic() + part.timeout, log_file(instance, part.name)
+    began, log = time.monotonic(), log_file(instance, part.name)
     while not part.healthy():
         if not find(instance, part.name):
             what = f"{part.name} ended while starting; the last lines of its log:\n{tail(log)}"
             raise StackError(what, log=log, remedy="correct what the log says, then: sundial up")
-        if time.monotonic() > deadline:
-            what = f"{part.name} is not healthy after {part.timeout:.0f} s; the last lines of its log:\n{tail(log)}"
+        if (waited := time.monotonic() - began) > part.timeout * machine.slowness():
+            what = f"{part.name} is not healthy after {waited:.0f} s; the last lines of its log:\n{tail(log)}"
             raise StackError(what, log=log, remedy=f"look at it: sundial logs {part.name}; then: sundial down && sundial up")
         time.sleep(0.2)
 

@@ -33,16 +33,18 @@ class Supervision:
     history: History = field(default_factory=History)
     marks: int = 0
 
-    def sees(self, at: float, gone: bool = False, given_up: bool = False, beats: bool = True, **heartbeat) -> Action:
+    def sees(
+        self, at: float, gone: bool = False, given_up: bool = False, beats: bool = True, slowness: float = 1.0, **heartbeat
+    ) -> Action:
         """A driver, and a new heartbeat of it unless `beats` is false."""
         self.marks += beats
-        seen = Observation(at, gone, given_up, WELL | heartbeat, self.marks)
+        seen = Observation(at, gone, given_up, WELL | heartbeat, self.marks, slowness)
         self.history, action = decide(self.history, seen, self.limits)
         return action
 
-    def sees_silence(self, at: float) -> Action:
+    def sees_silence(self, at: float, slowness: float = 1.0) -> Action:
         """A driver that has given no heartbeat since its launch; there is one of the driver before."""
-        self.history, action = decide(self.history, Observation(at, False, False, WELL, 0), self.limits)
+        self.history, action = decide(self.history, Observation(at, False, False, WELL, 0, slowness), self.limits)
         return action
 
 
@@ -138,6 +140,32 @@ def test_a_driver_that_does_nothing_of_what_waits_hangs(watching):
     assert watching.sees(1, health=health) == KeepWatching(), "60 s, and no more"
     stalled = watching.sees(2, health=health | {"stalled_seconds": 61.2})
     assert stalled == Relaunch("70,001 records wait, none done for 61 s", 0)
+
+
+def test_on_a_busy_machine_a_driver_has_longer_to_start(watching):
+    """Else drivers that start together are killed before they are done, and again, for ever."""
+    for second in range(1, 481, 10):
+        assert watching.sees(second, state="starting", slowness=4) == KeepWatching()
+    assert watching.sees(481, state="starting", slowness=4) == KeepWatching(), "480 s, and no more"
+    assert watching.sees(481.1, state="starting", slowness=4) == Relaunch("starting for more than 480 s", 0)
+
+
+def test_on_a_busy_machine_the_first_heartbeat_may_come_later(watching):
+    watching.sees(1, gone=True)
+    assert watching.sees_silence(10, slowness=4) == KeepWatching()
+    assert watching.sees_silence(490, slowness=4) == KeepWatching(), "480 s, and no more"
+    assert watching.sees_silence(490.1, slowness=4) == Relaunch("no heartbeat for 480 s", 1)
+
+
+def test_on_a_busy_machine_a_batch_may_take_longer(watching):
+    health = {"lag_records": 24, "stalled_seconds": 71}
+    assert watching.sees(1, health=health, slowness=4) == KeepWatching()
+    assert watching.sees(2, health=health) == Relaunch("24 records wait, none done for 71 s", 0), "it is free again"
+
+
+def test_a_driver_without_a_heartbeat_hangs_however_busy_the_machine_is(watching):
+    assert watching.sees(10, slowness=5) == KeepWatching()
+    assert watching.sees(25.1, beats=False, slowness=5) == Relaunch("no heartbeat for 15 s", 0)
 
 
 def test_a_standstill_counts_only_while_the_query_runs(watching):
