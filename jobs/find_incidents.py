@@ -35,7 +35,9 @@ def main(platform: Platform) -> None:
     arguments = settings.parser(__doc__)
     settings.add_run_id(arguments)
     arguments.add_argument("--as-of", type=settings.iso_date, help="local date up to which is walked, excluded (default: today)")
-    arguments.add_argument("--days", type=settings.positive, default=DAYS, help="at most so many dates (default %(default)s)")
+    arguments.add_argument(
+        "--days", type=settings.positive, default=DAYS, help="that end with the last of history (default %(default)s)"
+    )
     options = arguments.parse_args()
     feed: Feed = options.feed
     as_of = options.as_of or dt.datetime.now(feed.zone).date()
@@ -48,7 +50,7 @@ def main(platform: Platform) -> None:
     ranges = {date: exclusions.of_date(not_normal, date, feed) for date in files}
     windows = {date: exclusions.of_date(declared, date, feed) for date in files}
     fingerprints = {date: f"{files[date]} {json.dumps([ranges[date], windows[date], special.get(str(date))])}" for date in files}
-    dates = [date for date in sorted(fingerprints) if as_of - dt.timedelta(days=options.days) <= date < as_of]
+    dates = _last(options.days, [date for date in sorted(fingerprints) if date < as_of])
     states, table = tables.detector(platform, feed), tables.incidents(platform, feed)
     how = detector_states.how(settings_of(feed))
     todo, midnight = _todo(states, dates, fingerprints, how)
@@ -67,6 +69,11 @@ def main(platform: Platform) -> None:
         but = f" but for {left_out} excluded ranges" if left_out else ""
         print(f"{date}: {rows.num_rows:,} readings{but} of {len(known.services)} services, {len(events)} events", flush=True)
     print(f"incidents/{feed.table}: {len(todo)} of {len(dates)} dates walked", flush=True)
+
+
+def _last(days: int, dates: list[dt.date]) -> list[dt.date]:
+    """Those of the days that end with the last date: history may end long ago. dates: sorted."""
+    return [date for date in dates if date > dates[-1] - dt.timedelta(days=days)]
 
 
 def _todo(

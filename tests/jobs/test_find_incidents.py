@@ -69,6 +69,22 @@ def test_nights_one_by_one_come_to_the_events_of_one_walk(spark, run_job, lake):
 
 
 @pytest.mark.full
+def test_a_history_that_ended_long_ago_is_walked_through_to_its_end(spark, run_job, lake):
+    arrive(spark, lake, ROWS)
+    night(run_job, lake, 1000)
+    assert events(lake) == wanted()
+    night(run_job, lake, 1001)
+    assert walked_dates(lake, "night-1001") == []
+
+
+def test_a_walk_has_the_days_that_end_with_the_last_date():
+    first, gap, last = dt.date(2026, 1, 1), dt.date(2026, 2, 3), dt.date(2026, 3, 31)
+    assert find_incidents._last(56, [first, gap, last]) == [last], "56 days with the last one begin on 4 February"
+    assert find_incidents._last(57, [first, gap, last]) == [gap, last]
+    assert find_incidents._last(56, []) == []
+
+
+@pytest.mark.full
 def test_late_readings_and_corrections_leave_nothing_behind(spark, run_job, lake):
     late = [row for row in ROWS if row[1] in (650, 651, 652)]
     wrong = [(name, number, value * 4) for name, number, value in ROWS if number in range(560, 566)]
