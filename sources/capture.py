@@ -151,7 +151,7 @@ class Capture:
             values, valueless = cells.values(rows["value"], self.value_scale)
             gaps = cells.missing(rows["value"])
             part = "time"
-            times, timeless = cells.times(rows["time"], clock, services, values, self.time_format)
+            times, timeless = cells.times(rows["time"], clock, services, values, gaps, self.time_format)
         except TypeError as error:
             column, option = self.columns()[part]
             raise CaptureError(f"{file}: column {column!r} {error}; map another with {option}") from error

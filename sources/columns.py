@@ -103,11 +103,11 @@ def missing(cells: pa.Array) -> np.ndarray:
 
 
 def times(
-    cells: pa.Array, clock: WallClock, services: pa.Array, values: np.ndarray, form: TimeFormat | None = None
+    cells: pa.Array, clock: WallClock, services: pa.Array, values: np.ndarray, gaps: np.ndarray, form: TimeFormat | None = None
 ) -> tuple[np.ndarray, Mistakes]:
     """Epoch milliseconds. Times without an offset are read on the wall clock; those in the skipped hour are mistakes.
 
-    form: how text is written that is not ISO 8601.
+    gaps: which rows have no value; a time in the skipped hour is none there. form: how text is written that is not ISO 8601.
     """
     readable = f"of the format {form.text}" if form else ISO
     if form and not _is_text(cells.type):
@@ -129,7 +129,7 @@ def times(
         stamps = stamps.copy()
         stamps[naive] = instants
         rows = np.zeros(len(cells), bool)
-        rows[naive] = skipped
+        rows[naive] = skipped & ~gaps[naive]
         mistakes |= _reasons(rows, cells, "time {} never was: daylight saving skipped it in " + clock.zone)
     return stamps, mistakes
 

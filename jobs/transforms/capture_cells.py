@@ -59,8 +59,9 @@ def readings(
       saving repeats; Timestamp is then that of the first pass, Second that of the second, and `in_file_order` decides.
     Number decimal: a time that is a number.
     MISTAKES, boolean: BrokenRow (then no other), NoService, NoTime (null or unreadable), NoUnit (a number, and no unit given),
-      Outside of the years FIRST_YEAR to LAST_YEAR, Skipped (a wall-clock time in the hour that daylight saving skips), NoValue
-      (something that is none), OtherDate than that of the folder Date=… that the file is in. Good: none of them, and no Gap.
+      Outside of the years FIRST_YEAR to LAST_YEAR, Skipped (a wall-clock time in the hour that daylight saving skips, and
+      no Gap), NoValue (something that is none), OtherDate than that of the folder Date=… that the file is in. Good: none of them,
+      and no Gap.
 
     clock: the zone whose wall clock times without an offset are of; unit: that of times that are numbers; timezone: the feed's;
     as_iso: makes ISO 8601 of times that are text of another format; scale: what values are multiplied by. Then Value is rounded,
@@ -117,7 +118,7 @@ def _marks(unit: str | None, timezone: str) -> dict[str, Column]:
         "NoTime": moment.isNull() & ~unit_missing,
         "NoUnit": unit_missing,
         "Outside": F.coalesce(~_within(moment), F.lit(False)),
-        "Skipped": F.col("Never"),
+        "Skipped": F.col("Never") & ~F.col("Gap"),
         "NoValue": F.col("Value").isNull() & ~F.col("Gap"),
         # the date of a repeated reading is not known before its pass is
         "OtherDate": F.coalesce(F.col("Folder") != date, F.lit(False)) & ~F.col("Repeated"),

@@ -14,7 +14,7 @@ from contracts.time_formats import EXAMPLE, TimeFormat
 from sources.columns import iso_text, text_times
 from sources.wall_clock import WallClock, to_wall
 from stack.errors import StackError
-from stack.sample.cells import NUMBER, csv_place, matching, opened, refuse, true
+from stack.sample.cells import NUMBER, csv_place, matching, opened, refuse, refuse_skipped, true
 
 EPOCH_WITH_FRACTION = r"^\s*(\d{9,14})\.\d+\s*$"
 
@@ -121,7 +121,8 @@ def _times(
     form: TimeFormat | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(instants, wall). A local time counts as the clock that it was written by shows it, also in an hour that daylight saving
-    skips or repeats: only the order of the repeated hour's two passes comes from the order in the file."""
+    repeats: only the order of the two passes comes from the order in the file. In an hour that it skips, only rows without a
+    value may be."""
     iso = iso_text(cells, form) if form else pc.replace_substring_regex(cells, EPOCH_WITH_FRACTION, r"\1")
     stamps, readable, local = text_times(iso)
     what = f"is not a time of the format {form.text}" if form else "is not a time"
@@ -132,7 +133,9 @@ def _times(
     refuse(csv_place(path), column, cells, ~readable, what, remedy)
     instants = stamps.copy()
     if local.any():
-        instants[local], _ = clock.instants(stamps[local], names.filter(pa.array(local)), values[local])
+        skipped = np.zeros(len(stamps), bool)
+        instants[local], skipped[local] = clock.instants(stamps[local], names.filter(pa.array(local)), values[local])
+        refuse_skipped(csv_place(path), column, cells, skipped & ~np.isnan(values), clock.zone)
     return instants, np.where(local, stamps, to_wall(instants, clock.zone))
 
 

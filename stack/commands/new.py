@@ -80,7 +80,7 @@ def feed_(
 
     What no option says is found out from the first million rows of the file. On a terminal the command asks for columns and a
     time zone that neither says; without a file, it asks for the interval, the time zone and the rest. It overwrites nothing. If
-    it fails, it leaves nothing behind; if a step of --start fails, only the declaration stays.
+    it fails, it leaves nothing behind. If a step of --start fails, the declaration stays, and the same command goes on from it.
 
     [bold]Example[/bold]
 
@@ -91,7 +91,7 @@ def feed_(
     """
     instance: Instance = context.obj
     with failures_reported():
-        new_feed.refuse_name(name, declared_topics())
+        new_feed.refuse_name(ROOT, name, declared_topics())
         if timezone:
             options.known_zone(timezone)
         options.known_country(holidays)
@@ -110,9 +110,11 @@ def feed_(
             files = new_feed.declaration(name, found, holidays, dt.datetime.now(dt.UTC))
         else:
             files = new_feed.declaration_of(new_feed_questions.said(name, seconds, timezone, holidays, minimum, description))
-        new_feed.write_checked(ROOT, files)
+        there = new_feed.declared_so(ROOT, name, files)
+        if not there:
+            new_feed.write_checked(ROOT, files)
         for path in files:
-            console.print(f"written: {path}", soft_wrap=True)
+            console.print(f"{'there already, the same' if there else 'written'}: {path}", soft_wrap=True)
         if start:
             _start(instance, name, found)
         else:

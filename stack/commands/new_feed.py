@@ -39,13 +39,17 @@ rule:
 """
 
 
-def refuse_name(name: str, declared: list[Topic]) -> None:
-    """Raises StackError for a name that no new feed can have."""
+def refuse_name(root: Path, name: str, declared: list[Topic]) -> None:
+    """Raises StackError for a name that no feed of a file below the root can have."""
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", name):
         raise StackError(f"{name!r} can't be a feed's name", remedy="lower-case letters, digits and hyphens, a letter first")
-    if name in {topic.name for topic in declared}:
+    if name in {topic.name for topic in declared} and not (root / _path(name)).exists():
         what = f"{name!r} is declared already: a topic has this name"
         raise StackError(what, remedy="take another name; sundial topics lists those that are taken")
+
+
+def _path(name: str) -> str:
+    return f"schemas/feeds/{name}.yaml"
 
 
 def declaration(name: str, found: Found, holidays: str | None, now: dt.datetime) -> dict[str, str]:
@@ -93,7 +97,7 @@ def _written(said: Said, origin: str, meaning: str, more: str = "") -> dict[str,
         minimum=said.minimum,
         meaning=meaning,
     )
-    return {f"schemas/feeds/{said.name}.yaml": text}
+    return {_path(said.name): text}
 
 
 def _quoted(text: str) -> str:
@@ -105,6 +109,16 @@ def spread_window(interval: int) -> int:
     """Seconds: a quarter of an hour or at least three intervals, which a day is a multiple of."""
     least = min(max(900, 3 * interval), SECONDS_PER_DAY)
     return next(each for each in range(interval, SECONDS_PER_DAY + 1, interval) if SECONDS_PER_DAY % each == 0 and each >= least)
+
+
+def declared_so(root: Path, name: str, files: dict[str, str]) -> bool:
+    """Whether an earlier run has written the same. Raises StackError if something else is there."""
+    there = {path: (root / path).read_text() for path in files if (root / path).exists()}
+    if there and there != files:
+        what = f"{name!r} is declared already: {', '.join(there)} says something else than this command would write"
+        remedy = "to keep it, see what it needs next with sundial feeds; to write it anew, delete it if it has no history yet"
+        raise StackError(what, remedy=f"{remedy}; or take another name")
+    return bool(there)
 
 
 def write_checked(root: Path, files: dict[str, str]) -> None:

@@ -10,6 +10,7 @@ from stack.errors import StackError, tail
 from stack.instance import Instance
 from stack.parts import airflow
 from stack.parts.process import log_file
+from stack.parts.task_output import failure
 from supervision.airflow_rest import AirflowError, AirflowRest
 
 ENDED = {"success", "failed"}
@@ -112,7 +113,7 @@ class AirflowApi:
     def watch(self, dag: str, run: str, say, timeout: float) -> None:
         """Say each change of a task's state until the run ends.
 
-        Raises StackError with a task's log as soon as it fails, though the run may go on and ask a person what to do.
+        Raises StackError with a task's error as soon as it fails, though the run may go on and ask a person what to do.
         """
         reported, deadline = {}, time.monotonic() + timeout
         while True:
@@ -136,8 +137,9 @@ class AirflowApi:
     def _explain(self, dag: str, run: str, failed: list[dict]) -> None:
         names = ", ".join(label(task) for task in failed) or "no task"
         log = task_log(self.instance, failed[0]) if failed else log_file(self.instance, "airflow-scheduler")
+        said = failure(log) if failed else tail(log)
         remedy = f"see {self.instance.airflow}/dags/{dag}/runs/{run}; the DAG's page says what each failure means"
-        raise StackError(f"{dag} failed in {names}; the last lines of its log:\n{tail(log)}", log=log, remedy=remedy)
+        raise StackError(f"{dag} failed in {names}:\n{said}", log=log, remedy=remedy)
 
 
 def label(task: dict) -> str:

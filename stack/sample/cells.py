@@ -26,6 +26,13 @@ def refuse(place: Place, column: str, cells: pa.Array, bad: np.ndarray, what: st
     raise StackError(f"{place(row)}: column {column!r}: {cells[row].as_py()!r} {what}{others}", remedy=remedy)
 
 
+def refuse_skipped(place: Place, column: str, cells: pa.Array, skipped: np.ndarray, zone: str) -> None:
+    """`refuse` for local times that the zone's clocks never showed."""
+    what = f"never was: daylight saving skipped it in {zone}"
+    remedy = "name the zone whose clock wrote the times with --timezone, UTC perhaps; or delete the row"
+    refuse(place, column, cells, skipped, what, remedy)
+
+
 def csv_place(path: Path, separator: str = ",") -> Place:
     """path:line, the line on which a row ends; the header is line 1."""
 

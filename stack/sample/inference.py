@@ -11,10 +11,10 @@ from sources.columns import text_times
 from sources.columns import values as counts
 from sources.wall_clock import WallClock, first_pass
 from stack.errors import StackError
-from stack.sample.cells import NUMBER, matching, refuse, true
+from stack.sample.cells import NUMBER, matching, refuse, refuse_skipped, true
 from stack.sample.files import Sample
 from stack.sample.pace import Pace, pace, span
-from stack.sample.time_column import TRIED, Ask, Times, existing, refuse_skipped, times_in
+from stack.sample.time_column import TRIED, Ask, Times, existing, times_in
 from stack.sample.value_column import value_in
 
 SERVICES = 2000  # at most, in a column that is taken for their names
@@ -72,7 +72,7 @@ def found_in(sample: Sample, given: Given, ask: Ask) -> Found:
     sample, times = sample.kept(present), times.kept(present)
     values, _ = counts(sample.columns[value], scale)
     zone, zone_why = _zone(times, given.timezone, ask)
-    refuse_skipped(sample, times, zone)
+    refuse_skipped(sample.place, times.column, sample.columns[times.column], times.skipped(zone), zone)
     split, service_why = _split(sample, times, zone, values, {times.column, value}, given, ask)
     if split.clash:
         raise _clash(sample, times, zone, value, values, split)

@@ -51,6 +51,12 @@ class Times:
         """Of these rows only, by a mark for each."""
         return replace(self, stamps=self.stamps[rows], local=self.local[rows])
 
+    def skipped(self, zone: str) -> np.ndarray:
+        """Which rows have a local time that the zone's clocks never showed: boolean."""
+        rows = self.local.copy()
+        rows[self.local] = first_pass(self.stamps[self.local], zone)[2]
+        return rows
+
     @property
     def shown(self) -> str:
         if self.unit:
@@ -80,15 +86,6 @@ def times_in(sample: Sample, named: str | None, form: TimeFormat | None, ask: As
         other = (numbers < FIRST_EPOCH_MS) != (unit == "s")
         refuse(sample.place, column, cells, other, "counts another unit than the first row", "give all times in one unit")
     return Times(column, why, stamps, local, unit, form)
-
-
-def refuse_skipped(sample: Sample, times: Times, zone: str) -> None:
-    """Raises StackError naming the first local time that the zone's clocks never showed."""
-    skipped = np.zeros(len(times.local), bool)
-    skipped[times.local] = first_pass(times.stamps[times.local], zone)[2]
-    what = f"never was: daylight saving skipped it in {zone}"
-    remedy = "name the zone whose clock wrote the times with --timezone, UTC perhaps; or delete the row"
-    refuse(sample.place, times.column, sample.columns[times.column], skipped, what, remedy)
 
 
 def existing(sample: Sample, name: str, option: str) -> str:

@@ -6,6 +6,7 @@ import gzip
 import zoneinfo
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -15,6 +16,9 @@ from contracts.feeds import Feed, load_feed
 from jobs import bootstrap
 from jobs.backends import history_table, tables
 from sources.capture import BadRows, Capture
+from stack.backtest.rows import read_rows
+from stack.sample.files import read_sample
+from stack.sample.inference import Given, found_in
 from tests.jobs.captures import arrow, instants, table, utc
 from tests.jobs.readings import arrived
 
@@ -103,6 +107,25 @@ def test_a_folder_by_date_again_and_beside_what_came_by_the_topic(spark, load, l
     load(tmp_path / "c")
     assert kept(spark, lake_platform) == expected
     assert tables.history(lake_platform, ROADS).newest_commit_with("offsets").note["offsets"] == {"0": 9}
+
+
+@pytest.mark.full
+def test_a_row_without_a_value_at_a_time_that_never_was_is_a_gap_to_all_that_read_the_file(
+    spark, load, lake_platform, tmp_path, capsys
+):
+    """10 March 2024 in Chicago: the clocks go on from 02:00 to 03:00."""
+    clock = ["00:00,4", "01:00,5", "02:00,", "03:00,6", "04:00,7"]
+    path = table(tmp_path, *(f"I-94,2024-03-10 {row}" for row in clock))
+    load(path)
+    assert [value for _, _, value, *_ in kept(spark, lake_platform)] == [4, 5, 6, 7]
+    assert "5 rows, 1 of them without a value, of 1 services" in capsys.readouterr().out
+    found = found_in(read_sample(path), Given(timezone=ROADS.timezone), pytest.fail)
+    assert (found.sample.rows, found.interval) == (4, 3600)
+    bad = BadRows()
+    assert [batch.num_rows for batch in Capture(path, ROADS).readings(bad)] == [4]
+    assert (bad.gaps, bad.count) == (1, 0)
+    values = read_rows(path, "Timestamp", "Value", "ServiceName", ROADS.timezone).values
+    assert np.array_equal(values, [4, 5, np.nan, 6, 7], equal_nan=True)
 
 
 @pytest.mark.full

@@ -66,11 +66,12 @@ def test_csv_with_other_separators(tmp_path, separator, between):
 
 
 def test_rows_without_a_value_are_gaps_and_not_bad(tmp_path):
-    path = written(tmp_path / "capture.csv", HEADER + "a,1790000000,\na,1790000010,NaN\na,1790000020,5\na,soon,\n")
+    rows = ["a,1790000000,", "a,1790000010,NaN", "a,1790000020,5", "a,soon,", "a,2026-03-08 02:30,"]
+    path = written(tmp_path / "capture.csv", HEADER + "\n".join(rows) + "\n")
     bad = BadRows()
     rows = [row for batch in capture(path).readings(bad) for row in batch.to_pylist()]
     assert [row["Value"] for row in rows] == [5]
-    assert (bad.gaps, bad.count, bad.listed[0].line) == (2, 1, 5)
+    assert (bad.gaps, bad.count, bad.listed[0].line) == (3, 1, 5)
 
 
 def test_bad_rows_are_named_by_line_and_the_others_are_read(tmp_path):

@@ -13,6 +13,7 @@ from sources import columns
 from sources.wall_clock import WallClock
 
 SERVICES = pa.array(["www"])
+NO_GAP, GAP = np.array([False]), np.array([True])
 CHICAGO = zoneinfo.ZoneInfo("America/Chicago")
 
 
@@ -20,9 +21,9 @@ def epoch_ms(moment: dt.datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
-def read_time(text: str, zone: str = "UTC") -> int | str:
+def read_time(text: str, zone: str = "UTC", gap: np.ndarray = NO_GAP) -> int | str:
     """The time of one cell, or the reason why it has none."""
-    times, mistakes = columns.times(pa.array([text]), WallClock(zone), SERVICES, np.zeros(1))
+    times, mistakes = columns.times(pa.array([text]), WallClock(zone), SERVICES, np.zeros(1), gap)
     return mistakes[0] if mistakes else int(times[0])
 
 
@@ -72,13 +73,13 @@ def test_what_is_no_time_is_quoted(text):
     ],
 )
 def test_typed_columns_hold_the_same_time(column):
-    times, mistakes = columns.times(column, WallClock("America/Chicago"), SERVICES, np.zeros(len(column)))
+    times, mistakes = columns.times(column, WallClock("America/Chicago"), SERVICES, np.zeros(1), NO_GAP)
     assert (times.tolist(), mistakes) == ([897499800_000], {})
 
 
 def test_null_times_are_mistakes_whatever_their_type():
     for kind in (pa.timestamp("ms"), pa.timestamp("ms", tz="UTC"), pa.int64(), pa.string()):
-        _, mistakes = columns.times(pa.array([None], kind), WallClock("UTC"), SERVICES, np.zeros(1))
+        _, mistakes = columns.times(pa.array([None], kind), WallClock("UTC"), SERVICES, np.zeros(1), NO_GAP)
         assert list(mistakes) == [0], kind
 
 
@@ -86,6 +87,7 @@ def test_a_wall_clock_time_that_was_skipped_is_a_mistake():
     assert read_time("2018-03-11 02:30:00", "America/Chicago") == (
         "time '2018-03-11 02:30:00' never was: daylight saving skipped it in America/Chicago"
     )
+    assert isinstance(read_time("2018-03-11 02:30:00", "America/Chicago", GAP), int)
     assert read_time("2018-03-11 02:30:00-06:00", "America/Chicago") == epoch_ms(dt.datetime(2018, 3, 11, 3, 30, tzinfo=CHICAGO))
 
 

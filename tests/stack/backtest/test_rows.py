@@ -37,10 +37,18 @@ def test_a_gz_file_is_read_and_without_a_service_column_all_rows_are_of_one(tmp_
 
 
 def test_hours_that_daylight_saving_skips_and_repeats_keep_their_clock(tmp_path):
-    times = ["2014-03-09 02:30:00", "2014-11-02 01:00:00", "2014-11-02 01:30:00", "2014-11-02 01:00:00", "2014-11-02 01:30:00"]
-    rows = read_rows(csv_file(tmp_path / "x.csv", "t,v", *(f"{each},1" for each in times)), "t", "v", None, "America/New_York")
+    times = ["2014-11-02 01:00:00", "2014-11-02 01:30:00", "2014-11-02 01:00:00", "2014-11-02 01:30:00"]
+    lines = ["t,v", "2014-03-09 02:30:00,", *(f"{each},1" for each in times)]
+    rows = read_rows(csv_file(tmp_path / "x.csv", *lines), "t", "v", None, "America/New_York")
     assert (rows.wall // 60_000 % 1440).tolist() == [150, 60, 90, 60, 90]
     assert np.diff(rows.instants[1:]).tolist() == [1_800_000] * 3
+
+
+def test_a_value_in_an_hour_that_daylight_saving_skips_is_refused(tmp_path):
+    file = csv_file(tmp_path / "x.csv", "t,v", "2014-03-09 02:00,", "2014-03-09 02:30,1")
+    never = r"x.csv:3: column 't': '2014-03-09 02:30' never was: daylight saving skipped it in America/New_York"
+    with pytest.raises(StackError, match=never):
+        read_rows(file, "t", "v", None, "America/New_York")
 
 
 def test_times_of_another_format(tmp_path):
