@@ -14,10 +14,11 @@ log = logging.getLogger("serving.alerts")
 
 
 class Declared:
-    """`feeds`, `routes`, and `secrets`: the variables that the routes name. All as last read without a mistake."""
+    """`feeds`, `routes`, and `secrets`: the variables that the routes name. All as last read without a mistake. `held`: what is
+    wrong with the variables of a target, whose messages wait because of it."""
 
     def __init__(self, feeds: Path, routes: Path, env: Mapping[str, str]):
-        """Raises DeclarationError listing all mistakes: in the files, or in the variables."""
+        """Raises DeclarationError listing all mistakes in the files."""
         self._folders, self._env = (feeds, routes), env
         self._seen = state_of(*self._folders)
         self._take()
@@ -37,9 +38,9 @@ class Declared:
     def _take(self) -> None:
         feeds, routes = self._folders
         found_feeds, found = load_feeds(feeds), load_routes(routes)
-        env = secrets.environment(found, self._env)
-        if wrong := secrets.mistakes(found, env):
-            raise DeclarationError("\n".join(wrong))
         self.feeds: dict[str, Feed] = found_feeds
         self.routes: dict[str, Route] = found
-        self.secrets = env
+        self.secrets = secrets.environment(found, self._env)
+        self.held = secrets.mistakes(found, self.secrets)
+        for what in self.held:
+            log.warning("%s; its messages wait until alerts is started with the right variables", what)

@@ -68,6 +68,8 @@ class Process:
         """Until `stop` is set; messages that are being sent then are waited for. Raises LedgerError or KafkaException."""
         end = ledger.read_whole(self._reading.consumer, ALERTS.name, self._take_row)
         self._live = {each for each, known in self._rows.incidents.items() if _may_be_due(known)}
+        for id_, waiting in self._rows.messages.items():
+            self._rows.messages[id_] = replace(waiting, due=0)  # a start may be with what a target lacked
         self._number = max((each.number for each in self._rows.messages.values()), default=0)
         self._reading.follow(end)
         log.info("%d incidents are known, %d messages wait", len(self._rows.incidents), len(self._rows.messages))
@@ -94,6 +96,7 @@ class Process:
 
     def _discover(self) -> None:
         self._declared.look()
+        self.metrics.held(self._declared.held)
         try:
             self._rows.positions |= self._reading.discover(self._declared.feeds, self._rows.positions)
         except KafkaException as error:  # brokers that are away for a while may come back

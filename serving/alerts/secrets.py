@@ -20,13 +20,18 @@ def mistakes(routes: Mapping[str, Route], env: Mapping[str, str]) -> list[str]:
         f"{name}: {field}: {what}"
         for name, route in routes.items()
         for field, target in route.targets.items()
-        for what in _of_target(target, env)
+        for what in of_target(target, env)
     ]
 
 
-def _of_target(target: Target, env: Mapping[str, str]) -> Iterator[str]:
-    if missing := [name for name in target.variables if name not in env]:
-        yield f"the environment variable {' and '.join(missing)} is not set"
+def of_target(target: Target, env: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with the variables of one target. No value is shown."""
+    missing = [name for name in target.variables if name not in env]
+    if len(missing) == 1:
+        yield f"the environment variable {missing[0]} is not set"
+    elif missing:
+        yield f"the environment variables {' and '.join(missing)} are not set"
+    if missing:
         return
     if target.url and (what := _of_url(env[target.url], target)):
         yield f"{target.url} {what}"

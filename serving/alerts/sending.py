@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from contracts.alerts import Target
-from serving.alerts import addresses, mail
+from serving.alerts import addresses, mail, secrets
 from serving.alerts.messages import Message
 from serving.alerts.outcome import Outcome
 from serving.alerts.shapes import Request, request
@@ -24,8 +24,9 @@ logging.getLogger("httpx").setLevel(logging.WARNING)  # it would log each addres
 
 
 def attempt(message: Message, target: Target, env: Mapping[str, str], page: str) -> Outcome:
-    """Send a message to a target. Raises nothing."""
-    secrets = [env[name] for name in target.variables]
+    """Send a message to a target. Without the right variables, nothing is sent. Raises nothing."""
+    if wrong := list(secrets.of_target(target, env)):
+        return Outcome("again", "; ".join(wrong))
     try:
         if target.kind == "email":
             found = mail.send(message, target, env[target.url or ""], page)
@@ -37,14 +38,12 @@ def attempt(message: Message, target: Target, env: Mapping[str, str], page: str)
         found = Outcome("again", str(error))
     except Exception as error:  # whatever it is, its own words may name an address
         found = Outcome("again", f"not sent: {type(error).__name__}")
-    return replace(found, reason=_redacted(found.reason, secrets))
+    return replace(found, reason=_redacted(found.reason, [env[name] for name in target.variables]))
 
 
 def _post(made: Request, network: str) -> Outcome:
     """To the first checked address that takes the connection. Redirects are not followed: they could lead anywhere."""
     parts = urlsplit(made.url)
-    if parts.scheme != "https" and network != "loopback":
-        raise addresses.Refused("the address does not begin with https://: allowed with network: loopback only")
     host, port = parts.hostname or "", parts.port or {"https": 443}.get(parts.scheme, 80)
     *others, last = addresses.checked(host, port, network)
     for address in others:
@@ -89,9 +88,9 @@ def _outcome(answer: httpx.Response, said: str) -> Outcome:
     return Outcome("again", reason, min(float(after), 3600.0) if after.isascii() and after.isdigit() else 0.0)
 
 
-def _redacted(text: str, secrets: list[str]) -> str:
-    """Without the secrets, which a receiver may quote, and cut."""
-    for secret in secrets:
+def _redacted(text: str, values: list[str]) -> str:
+    """Without the secret values, which a receiver may quote, and cut."""
+    for secret in values:
         parts = urlsplit(secret)
         pieces = (secret, f"{parts.path}?{parts.query}", parts.path, parts.query, parts.password or "")
         for piece in pieces:

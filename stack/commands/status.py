@@ -83,3 +83,5 @@ def print_status(report: dict, stalled: float) -> None:
         remedy = ": sundial alerts list" if messages["waiting"] or messages["given_up"] else ""
         colour = "red" if messages["given_up"] else "default"
         console.print(f"[{colour}]alerts: {waiting}; {given_up}{remedy}[/]", soft_wrap=True)
+        for what in messages["held"]:
+            console.print(f"[red]alerts: {escape(what)}[/]", soft_wrap=True)

@@ -2,8 +2,11 @@
 
 import sys
 import time
+from typing import Any
 
 import httpx
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from contracts.alerts import VARIABLES
 from stack.instance import HOST, ROOT, Instance, free_ports
@@ -16,6 +19,8 @@ FIGURES = {
     "oldest_seconds": "sundial_alerts_oldest_seconds",
     "given_up": "sundial_alerts_given_up_total",
 }
+HELD = "sundial_alerts_held"
+REMEDY = "set the right variables in a shell, and run there: sundial down && sundial up"
 SILENT_AFTER = 90.0  # seconds without a turn after which it is unhealthy: it waits so long for brokers
 
 
@@ -34,24 +39,31 @@ def part(instance: Instance) -> process.Part:
 
 def healthy(instance: Instance) -> bool:
     """It has come to its next turn a moment ago."""
-    return time.time() - sum(_figures(instance, TURN)) < SILENT_AFTER
+    return time.time() - _sum(_samples(instance), TURN) < SILENT_AFTER
 
 
-def messages(instance: Instance) -> dict[str, float] | None:
-    """How many messages wait, for how many seconds the oldest does, and how many were given up since the process was started;
-    None if it does not answer."""
+def messages(instance: Instance) -> dict[str, Any] | None:
+    """How many messages wait, for how many seconds the oldest does, how many were given up since the process was started, and
+    which targets are held, why, and what to do; None if it does not answer."""
     if not healthy(instance):
         return None
-    return {name: sum(_figures(instance, metric)) for name, metric in FIGURES.items()}
+    samples = _samples(instance)
+    held = [f"{each.labels['reason']}; its messages wait: {REMEDY}" for each in samples if each.name == HELD]
+    return {name: _sum(samples, metric) for name, metric in FIGURES.items()} | {"held": held}
 
 
-def _figures(instance: Instance, metric: str) -> list[float]:
-    """Of a metric, with any labels; none if it does not answer."""
+def _sum(samples: list[Sample], metric: str) -> float:
+    """Of a metric, with any labels."""
+    return sum(each.value for each in samples if each.name == metric)
+
+
+def _samples(instance: Instance) -> list[Sample]:
+    """Of all metrics; none if it does not answer."""
     try:
-        lines = httpx.get(f"http://{HOST}:{process.port(instance, NAME)}/metrics", timeout=3).text.splitlines()
+        text = httpx.get(f"http://{HOST}:{process.port(instance, NAME)}/metrics", timeout=3).text
     except (httpx.HTTPError, httpx.InvalidURL):
         return []
-    return [float(line.rpartition(" ")[2]) for line in lines if line.startswith((f"{metric} ", f"{metric}{{"))]
+    return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
 
 
 def start(instance: Instance) -> None:

@@ -42,6 +42,8 @@ class Starting:
             self._step("serving", serving.start, instance, say)
             if load_routes():
                 self._step("alerts", alerts.start, instance, say)
+                for what in (alerts.messages(instance) or {}).get("held", []):
+                    say(f"alerts: {what}")
 
     @staticmethod
     def _step(name: str, start: Callable[[Instance], None], instance: Instance, say: Say) -> None:

@@ -124,7 +124,8 @@ def ill(report: dict) -> list[str]:
         for row in report["streams"]
         if row["state"] not in ("dead", "stale") and row["stalled_seconds"] > STALLED
     ]
-    return processes + streams + stalled
+    held = ["a route of alerts is held"] if report["messages"] and report["messages"]["held"] else []
+    return processes + streams + stalled + held
 
 
 def report(instance: Instance) -> dict:

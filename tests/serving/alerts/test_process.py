@@ -10,6 +10,8 @@ from tests.serving.alerts.conftest import WEBHOOK
 from tests.support.topics import consume
 from tests.support.waiting import until
 
+UNSET = "SUNDIAL_ALERT_TEST_UNSET"
+
 
 def rows(broker, topic: str) -> dict[str, dict]:
     """What the topic holds, by key."""
@@ -55,6 +57,26 @@ def test_what_is_open_at_the_first_start_is_told_and_each_event_from_then_on_onc
     assert "s3cret-token" not in member.log.read_text()
     [letter] = [each.json for each in receiver.once() if each.json["incident"]["ServiceName"] == "*"]
     assert (letter["severity"], letter["route"], letter["feed"]) == ("critical", "on-call", feed.name)
+
+
+def test_a_route_without_its_variables_is_held_until_alerts_is_started_with_them(
+    broker, topics, at, receiver, declare_route, start, env, alerts
+):
+    held = f"the environment variable {UNSET} is not set"
+    declare_route(name="held", target=WEBHOOK | {"url": UNSET})
+    member = start(declare_route(), longest_pause=3600, first_pause=3600)
+    until("it has begun", lambda: caught_up(broker), detail=lambda: member.log.read_text())
+    topics.send("incident", [derived.incident("a", at(0))])
+    until("the other route is notified", lambda: receiver.notified() == [("a", "opened")], detail=lambda: member.log.read_text())
+    until("the held message waits", lambda: held in alerts("list"), detail=lambda: member.log.read_text())
+    assert f"WARNING serving.alerts: held: target: {held}; its messages wait" in member.log.read_text()
+    assert member.stop() == 0
+    env[UNSET] = receiver.url
+    member = start(declare_route())
+    until("nothing waits", lambda: not waiting(broker), detail=lambda: member.log.read_text())
+    topics.send("incident", [derived.incident("a", at(0), "closed")])
+    until("both are notified of the closing", lambda: len(receiver.came) == 4, detail=lambda: member.log.read_text())
+    assert [each.json["event"] for each in receiver.came if each.json["route"] == "held"] == ["opened", "closed"]
 
 
 @pytest.mark.full

@@ -76,9 +76,17 @@ def test_redirects_and_plain_text_are_refused_and_no_secret_is_shown(receiver):
     found = sending.attempt(MESSAGE, Target(**WEBHOOK), env, "")
     assert (found.what, found.reason, receiver.came) == ("refused", "HTTP 302 to …", [])
     found = sending.attempt(MESSAGE, Target(**WEBHOOK | {"network": "public"}), env, "")
-    assert (found.what, found.reason[:42]) == ("refused", "the address does not begin with https://: ")
+    assert (found.what, found.reason.partition(",")[0]) == ("again", f"{URL} begins with http://")
     receiver.answers = [(429, {"retry-after": "7"}, b"")]
     assert sending.attempt(MESSAGE, Target(**WEBHOOK), env, "") == sending.Outcome("again", "HTTP 429", 7.0)
+
+
+def test_without_the_right_variables_nothing_is_sent_for_now(receiver):
+    found = sending.attempt(MESSAGE, Target(**WEBHOOK), {}, "")
+    assert found == sending.Outcome("again", f"the environment variables {URL} and {KEY} are not set")
+    found = sending.attempt(MESSAGE, Target(**WEBHOOK), {URL: "s3cret-token", KEY: "s3cret-token"}, "")
+    assert (found.what, found.reason.count(" is no "), "s3cret" in found.reason) == ("again", 2, False)
+    assert receiver.came == []
 
 
 def test_the_signature_is_what_the_standard_says(receiver):

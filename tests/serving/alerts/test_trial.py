@@ -111,6 +111,7 @@ def test_a_receiver_that_is_not_there_is_named_by_its_target(tried):
     ("of", "what"),
     [
         ({"env": {KEY: ""}}, f"on-call: target: the environment variable {KEY} is not set"),
+        ({"env": {URL: "", KEY: ""}}, f"on-call: target: the environment variables {URL} and {KEY} are not set"),
         ({"env": {URL: "ftp://s3cret-token"}}, f"on-call: target: {URL} is no address that begins with https:// or http://"),
         ({"target": WEBHOOK | {"network": "public"}}, f"on-call: target: {URL} begins with http://"),
         ({"env": {KEY: "short s3cret-token"}}, f"on-call: target: {KEY} is "),

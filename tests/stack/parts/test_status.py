@@ -28,12 +28,13 @@ metrics = Metrics()
 metrics.serve("127.0.0.1", int(sys.argv[1]))
 for route in ("on-call", "on-call", "shop"):
     metrics.given_up(route)
+metrics.held(["on-call: target: the environment variable X is not set"])
 metrics.turned(Rows())
 time.sleep(600)
 """
 
 
-def test_messages_that_were_given_up_are_shown(tmp_path):
+def test_messages_that_were_given_up_and_targets_that_are_held_are_shown(tmp_path):
     instance, [port] = Instance(tmp_path).make(base=0), free_ports(1)
     command = [sys.executable, "-c", ALERTS, str(port)]
     part = process.Part(
@@ -46,4 +47,9 @@ def test_messages_that_were_given_up_are_shown(tmp_path):
     finally:
         process.stop(instance, alerts.NAME)
     assert "alerts: 0 messages wait, the oldest for 0 s; 3 were given up since the process was started" in shown
+    assert (
+        "alerts: on-call: target: the environment variable X is not set; its messages wait: "
+        "set the right variables in a shell, and run there: sundial down && sundial up"
+    ) in shown
+    assert "a route of alerts is held; the log may say why" in shown
     assert alerts.messages(instance) is None
