@@ -116,7 +116,7 @@ def declared_so(root: Path, name: str, files: dict[str, str]) -> bool:
     there = {path: (root / path).read_text() for path in files if (root / path).exists()}
     if there and there != files:
         what = f"{name!r} is declared already: {', '.join(there)} says something else than this command would write"
-        remedy = "to keep it, see what it needs next with sundial feeds; to write it anew, delete it if it has no history yet"
+        remedy = "keep it: sundial feeds says what it needs next; or delete it, if it has no history yet, and run this again"
         raise StackError(what, remedy=f"{remedy}; or take another name")
     return bool(there)
 

@@ -84,8 +84,8 @@ def test_a_feed_is_written_that_passes_the_check_and_the_next_commands_are_said(
         1,
         [
             "error: 'calls' is declared already: schemas/feeds/calls.yaml says something else than this command would write",
-            "what to do: to keep it, see what it needs next with sundial feeds; to write it anew, delete it if it has no history "
-            "yet; or take another name",
+            "what to do: keep it: sundial feeds says what it needs next; or delete it, if it has no history yet, and run "
+            "this again; or take another name",
         ],
     )
     assert yaml.safe_load((repository / "schemas/feeds/calls.yaml").read_text()) == declared
