@@ -28,10 +28,10 @@ class Incident:
     onset, last, peak_at: epoch milliseconds of its first, its newest and its most unusual reading. readings: how many were
     unusual; 0 while only a score stands: the next unusual reading, if it comes soon, is the first. led_by: how many of them came
     one after the other up to the first one whose score was high enough; all of them while there is none yet. actual, expected,
-    area: their sums of value, of what was expected, and of the absolute difference. size: the largest error to its side, in scales. passed:
-    readings from the first with such a score on. usual: one for each usual reading since then, less TAKEN for each unusual one,
-    never below 0. reported: the largest error when the last event was emitted; 0 while the incident waits for more unusual
-    readings.
+    area: their sums of value, of what was expected, and of the absolute difference. size: the largest error to its side, in
+    scales. passed: readings from the first with such a score on. usual: one for each usual reading since then, less TAKEN for
+    each unusual one, never below 0. reported: the largest error when the last event was emitted; 0 while the incident waits for
+    more unusual readings.
     """
 
     service: str
