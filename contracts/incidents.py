@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator, mo
 from contracts.declarations import DeclarationError, Declared, mistakes_of
 
 THRESHOLD = 1.8  # score of an alarm; that of jobs/transforms/detector/alarms.py
-USUAL = 2  # scales, below which an error is usual; that of jobs/transforms/detector/incident_life.py
+USUAL = 2  # scales, below which an error is usual; that of jobs/transforms/detector/rules.py
 MOST_READINGS = 1000  # that persistence looks at, and without which a service is silent
 
 

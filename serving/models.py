@@ -229,7 +229,7 @@ class IncidentInfo(BaseModel):
     actual: Annotated[float | None, Field(description="Sum of the unusual readings, in the unit of the value.")]
     expected: Annotated[float | None, Field(description="Sum of what was expected instead, in the unit of the value.")]
     area: Annotated[float | None, Field(description="Sum of the absolute differences, in the unit of the value.")]
-    direction: Annotated[str | None, Field(description="Side of the most unusual reading: high or low.")]
+    direction: Annotated[str | None, Field(description="Side to which its readings deviate: high or low.")]
     peak_at: Annotated[dt.datetime | None, Field(description="Start of the most unusual reading, UTC.")]
     peak: Annotated[float | None, Field(description="Its value.")]
     peak_expected: Annotated[float | None, Field(description="What was expected instead, in the unit of the value.")]

@@ -11,8 +11,9 @@ import numpy as np
 from jobs.transforms import excluded, incident_rows, maintenance
 from jobs.transforms.detector import layout
 from jobs.transforms.detector.detector import new_state
-from jobs.transforms.detector.incident_life import Event, Incident, Rules, followed, gap_of
+from jobs.transforms.detector.incident_life import Event, Incident, followed
 from jobs.transforms.detector.moments import Bools, Floats, Ints, Pace
+from jobs.transforms.detector.rules import Rules, gap_of
 from jobs.transforms.detector.silence import Heard, Silence, listened
 from jobs.transforms.detector.walk import Readings, walked
 from jobs.transforms.excluded import Range

@@ -1,7 +1,9 @@
 """Episodes: the runs of unusual readings of which a rule makes an incident, or none, by its score.
 
-What is unusual does not depend on the score, and at most one incident is opened in each run: one that is opened within a run is
-closed when the run ends, or later. So one walk tells for every score how many incidents it would open at most.
+An episode has a side, as an incident has: it has readings that are too high, or too low. What is unusual does not depend on the
+score, and at most one incident is opened in each run: one that is opened within a run is closed when the run ends, or later. So
+one walk tells for every score how many incidents it would open at most. Only where a high score on the other side ends an
+incident within its run may there be another.
 """
 
 from typing import Any, NamedTuple
@@ -9,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incident_life import TAKEN, Rules, in_order, unusual
+from jobs.transforms.detector.incident_life import in_order
 from jobs.transforms.detector.moments import Bools, Floats, Ints
+from jobs.transforms.detector.rules import HIGH, LOW, TAKEN, Rules, sides, unusual
 from jobs.transforms.detector.walk import Readings
 
 
@@ -38,16 +41,32 @@ class EpisodeWalk:
     """Episodes of readings that come piece by piece, in the order of time. They may go on from piece to piece."""
 
     def __init__(self, gap: int) -> None:
-        """gap: usual readings that end an episode, as `incidents.gap_of` counts them."""
-        self._gap = gap
+        """gap: usual readings that end an episode, as `rules.gap_of` counts them."""
+        self._sides = [_OfSide(side, gap) for side in (HIGH, LOW)]
+
+    def ended(self, readings: Readings, score: Score, rules: Rules, last: bool = False) -> Episodes:
+        """The episodes that end within these readings, those apart in which no score opens an incident. rules: of all services so
+        far. last: nothing follows, so every episode ends."""
+        columns: Any = zip(*(each.ended(readings, score, rules, last) for each in self._sides), strict=True)
+        return Episodes(*map(np.concatenate, columns))
+
+    def forget(self, services: Ints) -> None:
+        """What comes of these services belongs to no episode of before."""
+        for each in self._sides:
+            each.forget(services)
+
+
+class _OfSide:
+    """The episodes of one side."""
+
+    def __init__(self, side: int, gap: int) -> None:
+        self._side, self._gap = side, gap
         self._read = np.zeros(0, np.int64)  # readings so far, by service
         self._scores = np.zeros((0, gap))  # those of the newest readings of each service, oldest first
         none = np.zeros(0, np.int64)
         self._open = Unusual(none, none, none, np.zeros(0))
 
-    def ended(self, readings: Readings, score: Score, rules: Rules, last: bool = False) -> Episodes:
-        """The episodes that end within these readings, those apart in which no score opens an incident. rules: of all services so
-        far. last: nothing follows, so every episode ends."""
+    def ended(self, readings: Readings, score: Score, rules: Rules, last: bool) -> Episodes:
         new = len(rules.needed) - len(self._read)
         self._read = np.concatenate([self._read, np.zeros(new, np.int64)])
         self._scores = np.concatenate([self._scores, np.full((new, self._gap), -np.inf)])
@@ -67,7 +86,6 @@ class EpisodeWalk:
         return Episodes(found.service[ends[kept]], found.at[ends[kept]], opens[kept])
 
     def forget(self, services: Ints) -> None:
-        """What comes of these services belongs to no episode of before."""
         self._read[services] += self._gap + 1
         self._scores[services] = -np.inf
 
@@ -77,8 +95,10 @@ class EpisodeWalk:
         counts = np.bincount(services, minlength=len(self._read))
         number = np.arange(len(order)) - (np.cumsum(counts) - counts - self._read)[services]
         self._read = self._read + counts
-        off = unusual(readings, score, rules)[order]
-        return Unusual(services[off], number[off], readings.at[order[off]], self._standing(score.score[order], counts)[off])
+        of_reading, of_score = sides(score)
+        off = (unusual(readings, score, rules) & (of_reading == self._side))[order]
+        scores = np.where(of_score == self._side, score.score, -np.inf)
+        return Unusual(services[off], number[off], readings.at[order[off]], self._standing(scores[order], counts)[off])
 
     def _standing(self, scores: Floats, counts: Ints) -> Floats:
         """The highest among the score of each reading and those of the readings just before it, of the same service.

@@ -14,6 +14,7 @@ from contracts.incidents import Incidents
 from jobs.transforms.detector import incident_life, layout
 from jobs.transforms.detector.detector import Score, State, new_state
 from jobs.transforms.detector.moments import Ints
+from jobs.transforms.detector.rules import gap_of
 from jobs.transforms.detector.walk import Readings, walked
 from jobs.transforms.incident_walk import Settings
 from jobs.transforms.public_holidays import on_holiday
@@ -83,7 +84,7 @@ class FeedWalk:
         self._retired, self._heard = np.zeros(0, bool), np.zeros(0, np.int64)  # by service; epoch milliseconds
         self._open: dict[str, incident_life.Incident] = {}
         self._counted: dict[str, tuple[int, incident_life.Incident]] = {}  # by id: when it was opened, as it is now
-        self._episodes = EpisodeWalk(incident_life.gap_of(settings.interval))
+        self._episodes = EpisodeWalk(gap_of(settings.interval))
         self.names: list[str] = []
         self._numbers: dict[str, int] = {}
         self.rows = 0

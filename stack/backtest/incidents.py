@@ -6,8 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incident_life import NO_INCIDENT, direction, incident_id
+from jobs.transforms.detector.incident_life import NO_INCIDENT, incident_id
 from jobs.transforms.detector.moments import Ints
+from jobs.transforms.detector.reasons import reason
+from jobs.transforms.detector.rules import direction, sides
 from stack.backtest.rows import Rows
 
 
@@ -15,7 +17,8 @@ from stack.backtest.rows import Rows
 class Incident:
     """Readings of one service that deviate together. start, end: epoch milliseconds of its first and last reading.
 
-    peak: number of the row with the largest error. highest: the highest score. total, expected: sums over its readings.
+    peak: number of the row with the largest error to its side. highest: the highest score that has its side, 0 if none has.
+    cause: of this score. total, expected: sums over its readings.
     """
 
     id: str
@@ -28,6 +31,7 @@ class Incident:
     total: float
     expected: float
     direction: str
+    cause: str
 
 
 def incident_ids(names: list[str], services: Ints, onsets: Ints) -> pa.Array:
@@ -46,13 +50,15 @@ def incidents_of(rows: Rows, score: Score, ids: list[str | None]) -> list[Incide
         if each:
             members.setdefault(each, []).append(row)
     found = []
+    of_reading, of_score = sides(score)
     for name, numbers in members.items():
         of = np.array(numbers)
-        times, sizes = rows.instants[of], np.abs(score.size[of])
-        peak = int(of[np.argmax(np.where(np.isfinite(sizes), sizes, 0))])
+        times, side = rows.instants[of], int(of_reading[of[np.argmin(rows.instants[of])]])
+        peak = int(of[np.argmax(side * np.nan_to_num(score.size[of]))])
         total, expected = float(np.nansum(rows.values[of])), float(np.nansum(score.expected[of]))
         service = rows.names[rows.services[of[0]]]
-        highest = float(score.score[of].max())
-        side = direction(float(np.nan_to_num(score.size[peak])), total, expected)
-        found.append(Incident(name, service, of, int(times.min()), int(times.max()), peak, highest, total, expected, side))
+        scores = np.where(of_score[of] == side, score.score[of], 0.0)
+        cause = reason(score, int(of[np.argmax(scores)]), side)
+        figures = peak, float(scores.max()), total, expected
+        found.append(Incident(name, service, of, int(times.min()), int(times.max()), *figures, direction(side), cause))
     return sorted(found, key=lambda each: each.start)

@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from jobs.transforms.detector.reasons import reason
 from stack.backtest.bars import weekly_bars
 from stack.backtest.incidents import Incident
 from stack.backtest.labels import Judgement, Label
@@ -126,7 +125,6 @@ def _incidents(result: Backtest, zone: str, charts: list[str]) -> str:
 def _incident(result: Backtest, each: Incident, zone: str, charts: list[str]) -> str:
     peak = each.peak
     figures = (result.rows.values[peak], result.score.expected[peak], each.total, each.expected)
-    onset = int(each.rows[np.argmax(result.score.score[each.rows])])
     start = _local(each.start, zone)
     if each.service in charts:
         around = round(AROUND.total_seconds())
@@ -134,7 +132,7 @@ def _incident(result: Backtest, each: Incident, zone: str, charts: list[str]) ->
         start = f'<a href="#chart={charts.index(each.service)}&amp;{span}">{start}</a>'
     cells = [html.escape(each.service), start, _local(each.end, zone), f"{each.highest:.2f}", each.direction]
     cells += [f"{figure:,.6g}" for figure in figures]
-    return "<tr>" + "".join(f"<td>{cell}" for cell in [*cells, html.escape(reason(result.score, onset))])
+    return "<tr>" + "".join(f"<td>{cell}" for cell in [*cells, html.escape(each.cause)])
 
 
 def _local(milliseconds: int, zone: str) -> str:

@@ -10,9 +10,10 @@ import pyarrow as pa
 from contracts.incident_queries import of_incidents
 from contracts.incidents import Incidents
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incident_life import NO_INCIDENT, gap_of
+from jobs.transforms.detector.incident_life import NO_INCIDENT
 from jobs.transforms.detector.moments import Bools, Ints
 from jobs.transforms.detector.reasons import reason
+from jobs.transforms.detector.rules import gap_of
 from jobs.transforms.detector.walk import Readings
 from jobs.transforms.incident_walk import Settings
 from stack.backtest import output_lines

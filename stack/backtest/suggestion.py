@@ -8,8 +8,8 @@ import numpy as np
 
 from contracts.incident_queries import of_incidents
 from contracts.incidents import Incidents
-from jobs.transforms.detector.incident_life import Rules
 from jobs.transforms.detector.moments import Bools
+from jobs.transforms.detector.rules import Rules
 from jobs.transforms.incident_walk import Settings
 from stack.backtest.episodes import Episodes
 from stack.errors import StackError

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from contracts.incidents import THRESHOLD, USUAL, IncidentGroup, IncidentRule, Incidents
-from jobs.transforms.detector import alarms, incident_life
+from jobs.transforms.detector import alarms, rules
 
 
 def test_the_default_is_the_detectors_threshold():
@@ -20,7 +20,7 @@ def test_the_default_is_the_detectors_threshold():
 
 
 def test_without_a_spread_an_error_counts_from_the_detectors_two_scales_on():
-    assert USUAL == incident_life.USUAL
+    assert USUAL == rules.USUAL
     assert IncidentRule(score=None, spread=USUAL).score is None, "a rule of such errors alone is to be asked for"
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from contracts.feeds import Feed
 from jobs.transforms import incident_rows
-from jobs.transforms.detector import incident_life, silence
+from jobs.transforms.detector import incident_life, rules, silence
 from jobs.transforms.detector.detector import new_state
 from jobs.transforms.detector.moments import Pace
 from jobs.transforms.detector.walk import Readings, walked
@@ -49,7 +49,7 @@ def events_of(rows: list[Row], monday: int, group: GroupRule | None = None) -> l
     at = monday + np.array(numbers) * HALF_HOUR
     readings = Readings(service, at, at, np.zeros(len(at), bool), np.array(values, float))
     _, score = walked(new_state(len(NAMES), pace), readings, pace)
-    _, events, _ = incident_life.followed({}, NAMES, readings, score, incident_life.default_rules(len(NAMES)))
+    _, events, _ = incident_life.followed({}, NAMES, readings, score, rules.default_rules(len(NAMES)))
     _, silences = silence.listened({}, NAMES, readings, int(at.max()), HALF_HOUR, np.array([SILENCE, SILENCE]), FORGET)
     found = [incident_rows.of_deviation(each, HALF_HOUR) for each in events]
     found += [incident_rows.of_silence(each) for each in silences]

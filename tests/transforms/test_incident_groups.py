@@ -19,10 +19,11 @@ RULE = GroupRule(services=3, within=3 * SECOND)
 def deviation(service: str, onset: int, state: str, at: int, direction: str = "high", score: float = 3.0) -> dict:
     """The event of an incident; onset, at: in seconds, which are the intervals."""
     actual = 2.0 if direction == "high" else 0.0
-    size = 9.0 if direction == "high" else -9.0
-    figures = (1, actual, 1.0, 1.0, onset * SECOND, actual, 1.0, size, score, "why", False, 1, 0, 9.0)
+    side = 1 if direction == "high" else -1
+    figures = (1, actual, 1.0, 1.0, onset * SECOND, actual, 1.0, 9.0 * side, score, "why", False, 1, 0, 9.0)
     return incident_rows.of_deviation(
-        Event(state, at * SECOND, Incident(service, onset * SECOND, onset * SECOND, *figures)), SECOND
+        Event(state, at * SECOND, Incident(service, side, onset * SECOND, onset * SECOND, *figures)),
+        SECOND,
     )
 
 

@@ -35,9 +35,10 @@ class Score(NamedTuple):
     score: for one common threshold. alarm: it reaches the threshold.
     shifted: the level has changed for good.
 
-    And why. season: a number into seasons.NAMES. size: the error of the reading in scales. spell: the mean error of its spell,
-    likewise. Of `seen` past spells, `beyond` deviated at least as much; each reading ends a spell, so these are counts of
-    readings. stuck: the value repeats itself for longer than ever.
+    And why. season: a number into seasons.NAMES. size: the error of the reading in scales. measure: the one that made the
+    score, a number into rarity.MEASURES. deviation: of the reading's spell by this measure, in its scales; negative if too low.
+    Of `seen` past spells, `beyond` deviated by it at least as much; each reading ends a spell, so these are counts of readings.
+    stuck: the value repeats itself for longer than ever.
     """
 
     expected: Floats
@@ -48,7 +49,8 @@ class Score(NamedTuple):
     shifted: Bools
     season: Ints
     size: Floats
-    spell: Floats
+    measure: Ints
+    deviation: Floats
     beyond: Floats
     seen: Floats
     stuck: Bools
@@ -100,11 +102,10 @@ def advance(
 
     past = rarity.shifted(state.past, errors, inner, present)
     spell = rarity.spell(past, known.seen, pace)
-    in_scales = spell.error / usual.spell
     measures = rarity.measured(spell, usual)
     past, verdict = rarity.judge(past, measures, present & (known.seen >= scale.YOUNG), pace)
     runs, is_stuck, sticks = stuck.followed(state.runs, kind, inner, known.seen, present)
-    side, moved = shift.leaned(state.side, spell.error, in_scales, known.seen > pace.per_day, present, pace)
+    side, moved = shift.leaned(state.side, spell.error, spell.error / usual.spell, known.seen > pace.per_day, present, pace)
     raw = np.where(sticks, np.maximum(verdict.score, stuck.SCORE), verdict.score)
     counts = scale.counts(state.scale, kind, known.seen)
     evidence = alarming.Evidence(raw, sticks, counts)
@@ -127,7 +128,7 @@ def advance(
     )
     low, middle, high = np.where(old, kinds.outward(kind, best + LOW_MIDDLE_HIGH * usual.error), np.nan)
     middle = np.minimum(middle + np.where(kind.root, np.square(usual.error), 0.0), high)  # E[X] = E[root X]² + Var[root X]
-    why = seasons.named(season, moment), np.where(measured, sizes, np.nan), in_scales, verdict.beyond, verdict.seen, is_stuck
+    why = seasons.named(season, moment), np.where(measured, sizes, np.nan), *verdict[1:], is_stuck
     score = np.where(present, found.score, 0.0)
     return new, Score(middle, low, high, score, found.alarm, moved != 0, *why)
 

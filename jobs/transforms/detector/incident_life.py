@@ -10,61 +10,32 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from jobs.transforms.detector import alarms
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.moments import Bools, Floats, Ints
+from jobs.transforms.detector.moments import Bools, Ints
 from jobs.transforms.detector.reasons import reason
+from jobs.transforms.detector.rules import TAKEN, USUAL, Marks, Rules, direction, marked
 from jobs.transforms.detector.walk import Readings
 
-USUAL = 2.0  # scales: a smaller error is usual, whatever else a rule asks for
-GAP, GAP_MS = 3, 1_800_000  # so many usual readings, over at least so many milliseconds, close an incident
-TAKEN = 4  # from the usual readings by an unusual one: what is unusual by chance now and then must not keep an incident open
 GROWN = 1.25  # times the largest error so far: this is worth an update
 NO_INCIDENT = -1  # onset of a reading that belongs to none
-
-
-class Rules(NamedTuple):
-    """What makes a reading unusual and opens an incident: one entry per service; NaN switches a condition off.
-
-    score: of the first reading, at least. percent: abs(100 * value / expected - 100) is greater. spread: the error in scales, at
-    least. minimum: of value or expected, at least one is as high. needed: so many of the first `within` readings are unusual.
-    gap: so many usual readings close an incident; each unusual one takes TAKEN of them away.
-    """
-
-    score: Floats
-    percent: Floats
-    spread: Floats
-    minimum: Floats
-    needed: Ints
-    within: Ints
-    gap: Ints
-
-
-def default_rules(services: int) -> Rules:
-    """The score alone, for intervals that are not short."""
-    off, one = np.full(services, np.nan), np.ones(services, np.int64)
-    return Rules(np.full(services, alarms.THRESHOLD), off, np.full(services, USUAL), off.copy(), one, one.copy(), GAP * one)
-
-
-def gap_of(interval: int) -> int:
-    """Usual readings that close an incident. interval: milliseconds."""
-    return max(GAP, -(-GAP_MS // interval))
 
 
 @dataclass(frozen=True)
 class Incident:
     """What is known of an incident.
 
+    side: that of the score that opened it. Only readings of this side belong to it; of a stuck value, also those of the other.
     onset, last, peak_at: epoch milliseconds of its first, its newest and its most unusual reading. readings: how many were
     unusual; 0 while only a score stands: the next unusual reading, if it comes soon, is the first. led_by: how many of them came
     one after the other up to the first one whose score was high enough; all of them while there is none yet. actual, expected,
-    area: their sums of value, of what was expected, and of the absolute difference. size: the largest error, in scales. passed:
-    readings from the first with such a score on. usual: one for each usual reading since then, less TAKEN for each unusual one,
-    never below 0. reported: the largest error when the last event was emitted; 0 while the incident waits for more unusual
-    readings.
+    area: their sums of value, of what was expected, and of the absolute difference. size: the largest error to its side, in
+    scales. passed: readings from the first with such a score on. usual: one for each usual reading since then, less TAKEN for
+    each unusual one, never below 0. reported: the largest error when the last event was emitted; 0 while the incident waits for
+    more unusual readings.
     """
 
     service: str
+    side: int
     onset: int
     last: int
     readings: int
@@ -90,7 +61,7 @@ class Incident:
 
     @property
     def direction(self) -> Literal["high", "low"]:
-        return direction(self.size, self.actual, self.expected)
+        return direction(self.side)
 
 
 class Event(NamedTuple):
@@ -106,27 +77,6 @@ def incident_id(service: str, onset: int) -> str:
     return f"{service}@{dt.datetime.fromtimestamp(onset / 1000, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def direction(size: float, actual: float, expected: float) -> Literal["high", "low"]:
-    """The side of the most unusual reading. size: its error in scales; where it has none (a stuck value), the sums decide."""
-    return "high" if size > 0 or (not size and actual >= expected) else "low"
-
-
-def unusual(readings: Readings, score: Score, rules: Rules) -> Bools:
-    """Which readings a rule takes for unusual, scores aside. A stuck value always is; a service's first reading never."""
-    of = readings.service
-    value, expected, size = readings.value, score.expected, np.abs(score.size)
-
-    def holds(limit: Floats, reached: Bools) -> Bools:
-        return np.isnan(limit[of]) | reached
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        percent = np.abs(100 * value / expected - 100)
-    large = size >= np.where(np.isnan(rules.spread[of]), USUAL, rules.spread[of])
-    high = np.maximum(value, expected) >= rules.minimum[of]
-    off = large & holds(rules.percent, percent > rules.percent[of]) & holds(rules.minimum, high)
-    return np.isfinite(value) & (off | score.stuck)
-
-
 def followed(
     open_: dict[str, Incident], names: list[str], readings: Readings, score: Score, rules: Rules
 ) -> tuple[dict[str, Incident], list[Event], Ints]:
@@ -135,33 +85,35 @@ def followed(
     open_: what this returned for the readings before. names: of the services, by number. score: of the readings, as given.
     """
     onsets, events, still_open = np.full(len(readings.value), NO_INCIDENT, np.int64), list[Event](), dict(open_)
-    off = unusual(readings, score, rules)
-    limit = rules.score[readings.service]
-    alarming = off & ~(score.score < limit)  # NaN: a rule without a score
-    stands = ~off & (score.score >= limit)  # the detector rests after it, so what follows has no score that opens anything
+    marks = marked(readings, score, rules)
+    standing = np.where(marks.stands, marks.side, 0)
     for rows in _by_service(readings):
         number = int(readings.service[rows[0]])
-        persistence, open_before = (int(rules.needed[number]), int(rules.within[number])), still_open.pop(names[number], None)
-        service = _Service(names[number], open_before, *persistence, int(rules.gap[number]))
+        of_service = Rules(*(each[number] for each in rules))
+        service = _Service(names[number], still_open.pop(names[number], None), of_service, readings, score, marks)
         passed, leading = 0, list[int]()  # of rows; unusual ones, one after the other, without an incident so far
-        for place in _newest_of(off[rows], stands[rows]).tolist():
+        for place in _telling(marks.off[rows], standing[rows]).tolist():
             row = int(rows[place])
-            if place > passed or stands[row]:
+            stands = bool(marks.stands[row])
+            if place > passed or stands:
                 leading.clear()
-            service.pass_usual(readings.at[rows[passed : place + stands[row]]])
-            if stands[row]:
-                service.stand(row, readings, score)
-            elif not service.open and not alarming[row]:
+            service.pass_usual(readings.at[rows[passed : place + stands]])
+            if stands:
+                service.stand(row)
+            elif service.open and not service.takes(row):
+                passed = place  # it is usual to the open incident
+                continue
+            elif not service.open and not marks.opens[row]:
                 leading.append(row)
             else:
-                service.lead(leading, readings, score)
+                service.lead(leading)
                 leading.clear()
-                service.take(row, readings, score, bool(alarming[row]))
+                service.take(row)
                 if service.open and service.open.reported:
                     onsets[row] = service.open.onset
             passed = place + 1
         if passed == len(rows):
-            service.lead(leading, readings, score)
+            service.lead(leading)
         service.pass_usual(readings.at[rows[passed:]])
         events += service.events
         if left := service.open or service.led:
@@ -180,10 +132,16 @@ def in_order(readings: Readings) -> Ints:
     return known[np.argsort(services.astype(np.uint16) if few else services, kind="stable")]
 
 
-def _newest_of(off: Bools, stands: Bools) -> Ints:
-    """The places of what is unusual, and of the newest score that stands before each of them and at the end."""
-    places: Ints = np.flatnonzero(off | stands)
-    return np.compress(off[places] | np.append(off[places[1:]], True)[: len(places)], places)
+def _telling(off: Bools, standing: Ints) -> Ints:
+    """The places of what is unusual, and of the first and the last of the scores of one side that stand in a row.
+
+    standing: the side of the score; 0 where none stands.
+    """
+    places: Ints = np.flatnonzero(off | (standing != 0))
+    kinds = standing[places]
+    same = (kinds[1:] == kinds[:-1]) & (kinds[1:] != 0)
+    within = np.append(False, same) & np.append(same, False)
+    return np.compress(~within[: len(places)], places)
 
 
 def _by_service(readings: Readings) -> list[Ints]:
@@ -195,8 +153,10 @@ def _by_service(readings: Readings) -> list[Ints]:
 class _Service:
     """The incident of one service, reading by reading."""
 
-    def __init__(self, name: str, open_: Incident | None, needed: int, within: int, gap: int):
-        self.name, self._needed, self._within, self._gap = name, needed, within, gap
+    def __init__(self, name: str, open_: Incident | None, rules: Rules, readings: Readings, score: Score, marks: Marks):
+        """rules: those of this service alone. readings, score, marks: of all services, by row."""
+        self.name, self._rules = name, rules
+        self._readings, self._score, self._marks = readings, score, marks
         only_led = open_ is not None and 0 < open_.readings == open_.led_by
         self.open, self.led = (None, open_) if only_led else (open_, None)
         self.events: list[Event] = []
@@ -208,53 +168,76 @@ class _Service:
         self.led = None
         if not self.open:
             return
-        many = min(len(times), self._gap - self.open.usual)
+        many = min(len(times), int(self._rules.gap) - self.open.usual)
         self.open = replace(self.open, usual=self.open.usual + many, passed=self.open.passed + many)
-        if self.open.usual == self._gap:
-            if self.open.reported:
-                self.events.append(Event("closed", int(times[many - 1]), self.open))
-            self.open = None
+        if self.open.usual == self._rules.gap:
+            self._end(int(times[many - 1]))
 
-    def stand(self, row: int, readings: Readings, score: Score) -> None:
-        """A usual reading whose score would open an incident: it opens one with the next unusual reading."""
-        if not self.open or not self.open.readings:
-            self.open = _begun(self.name, int(readings.at[row]), float(score.score[row]), reason(score, row))
+    def stand(self, row: int) -> None:
+        """A score that would open an incident, without an unusual reading of its side: the next such reading opens it."""
+        at, side = int(self._readings.at[row]), int(self._marks.side[row])
+        if not self.open or not self.open.readings or self.open.side != side:
+            self._end(at)
+            self.open = _begun(self.name, side, at, float(self._score.score[row]), reason(self._score, row, side))
 
-    def lead(self, rows: list[int], readings: Readings, score: Score) -> None:
-        """Unusual readings, one after the other. If the next one opens an incident, they are its first."""
+    def lead(self, rows: list[int]) -> None:
+        """Unusual readings, one after the other. If the next one opens an incident of their side, they are its first."""
         for row in rows:
-            known = self.led or _begun(self.name, int(readings.at[row]))
-            self.led = replace(self._with(known, row, readings, score), led_by=known.led_by + 1)
+            known = self._led_to(row)
+            self.led = replace(self._with(known, row), led_by=known.led_by + 1)
 
-    def take(self, row: int, readings: Readings, score: Score, alarming: bool) -> None:
-        """An unusual reading."""
-        if not self.open and not alarming:
-            return
-        at = int(readings.at[row])
-        known, self.led = self.open or self.led or _begun(self.name, at), None
-        if not known.readings or (not known.reported and known.passed >= self._within):
-            known = _begun(self.name, at, known.score, known.cause)  # of a score that stands, or too few others were unusual
-        known = self._with(known, row, readings, score)
+    def takes(self, row: int) -> bool:
+        """Whether an unusual reading belongs to the open incident or to one that takes its place."""
+        assert self.open
+        if self._belongs(row, self.open):
+            return True
+        # By a rule without a score, what goes up and down would open one incident after the other.
+        replaces = not np.isnan(self._rules.score) or not self.open.reported
+        return replaces and bool(self._marks.opens[row])
+
+    def take(self, row: int) -> None:
+        """An unusual reading that opens an incident or belongs to the open one."""
+        at = int(self._readings.at[row])
+        if self.open and not self._belongs(row, self.open):
+            self._end(at)
+        known, self.led = self.open or self._led_to(row), None
+        if not known.readings or (not known.reported and known.passed >= self._rules.within):
+            known = _begun(self.name, known.side, at, known.score, known.cause)  # its score stands, or too few were unusual
+        known = self._with(known, row)
         self.open = replace(known, passed=known.passed + 1, usual=max(0, known.usual - TAKEN))
-        if score.score[row] > self.open.score or not self.open.cause:
-            self.open = replace(self.open, score=float(score.score[row]), cause=reason(score, row))
-        shifted = bool(score.shifted[row]) and not self.open.shifted
+        high = float(self._score.score[row]) if self._marks.agrees[row] else 0.0
+        if high > self.open.score or not self.open.cause:
+            self.open = replace(self.open, score=high, cause=reason(self._score, row, self.open.side))
+        shifted = bool(self._score.shifted[row]) and not self.open.shifted
         self.open = replace(self.open, shifted=self.open.shifted or shifted)
         largest = max(abs(self.open.size), USUAL)
         if not self.open.reported:
-            if self.open.readings - self.open.led_by >= self._needed:
+            if self.open.readings - self.open.led_by >= self._rules.needed:
                 self._report("opened", at, largest)
         elif shifted or largest > GROWN * self.open.reported:
             self._report("updated", at, largest)
+
+    def _belongs(self, row: int, known: Incident) -> bool:
+        return bool(known.side == self._marks.side[row] or (self._score.stuck[row] and known.readings))
+
+    def _led_to(self, row: int) -> Incident:
+        """What the unusual readings just before this one are the first of, if they are of its side."""
+        side = int(self._marks.side[row])
+        return self.led if self.led and self.led.side == side else _begun(self.name, side, int(self._readings.at[row]))
+
+    def _end(self, at: int) -> None:
+        if self.open and self.open.reported:
+            self.events.append(Event("closed", at, self.open))
+        self.open = None
 
     def _report(self, state: Literal["opened", "updated"], at: int, largest: float) -> None:
         assert self.open
         self.open = replace(self.open, reported=largest)
         self.events.append(Event(state, at, self.open))
 
-    @staticmethod
-    def _with(known: Incident, row: int, readings: Readings, score: Score) -> Incident:
+    def _with(self, known: Incident, row: int) -> Incident:
         """The incident with one more unusual reading."""
+        readings, score = self._readings, self._score
         at, value = int(readings.at[row]), float(readings.value[row])
         expected = float(score.expected[row]) if np.isfinite(score.expected[row]) else value
         size = float(score.size[row]) if np.isfinite(score.size[row]) else 0.0
@@ -266,10 +249,10 @@ class _Service:
             expected=known.expected + expected,
             area=known.area + abs(value - expected),
         )
-        larger = not known.readings or abs(size) > abs(known.size)
+        larger = not known.readings or known.side * size > known.side * known.size
         return replace(more, peak_at=at, peak=value, peak_expected=expected, size=size) if larger else more
 
 
-def _begun(service: str, at: int, score: float = 0.0, cause: str = "") -> Incident:
+def _begun(service: str, side: int, at: int, score: float = 0.0, cause: str = "") -> Incident:
     """Without a reading yet."""
-    return Incident(service, at, at, 0, 0.0, 0.0, 0.0, at, 0.0, 0.0, 0.0, score, cause, False, 0, 0, 0.0)
+    return Incident(service, side, at, at, 0, 0.0, 0.0, 0.0, at, 0.0, 0.0, 0.0, score, cause, False, 0, 0, 0.0)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jobs.transforms.detector.moments import Bools, Floats, Pace
+from jobs.transforms.detector.moments import Bools, Floats, Ints, Pace
 from jobs.transforms.detector.scale import Usual
 
 MEASURES = ("error", "error of three", "change")
@@ -37,10 +37,12 @@ class Past(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """One entry per service: the score, and why. beyond: how many of the `seen` past readings deviated at least as much, by the
-    measure with the highest score."""
+    """One entry per service: the score, and why. measure: the one with the highest score, a number into MEASURES. deviation: by
+    this measure, in scales. beyond: how many of the `seen` past readings deviated at least as much by it, to either side."""
 
     score: Floats
+    measure: Ints
+    deviation: Floats
     beyond: Floats
     seen: Floats
 
@@ -82,20 +84,21 @@ def spell(past: Past, seen: Floats, pace: Pace) -> Spell:
 
 
 def measured(newest: Spell, usual: Usual) -> Floats:
-    """The newest spells by each of MEASURES, in scales: shape (services, measures)."""
+    """The newest spells by each of MEASURES, in scales, negative if they are too low: shape (services, measures)."""
     found = np.empty((len(newest.error), len(MEASURES)))
     found[:, 0] = newest.error / usual.spell
     found[:, 1] = np.sqrt(TOGETHER) * newest.three / usual.spell
     found[:, 2] = newest.change / usual.change
-    return np.abs(found)
+    return found
 
 
-def judge(past: Past, sizes: Floats, judged: Bools, pace: Pace) -> tuple[Past, Verdict]:
-    """(the past with the newest readings counted where `judged`, their verdict). sizes: as of `measured`.
+def judge(past: Past, deviations: Floats, judged: Bools, pace: Pace) -> tuple[Past, Verdict]:
+    """(the past with the newest readings counted where `judged`, their verdict). deviations: as of `measured`.
 
     A measure's score is rarity * weight. Rarity is -log10 of the share of past spells that deviated at least as much, the new one
     counted among them: after n spells it is at most log10(n + 1). The weight is size² / (size² + SIZE²).
     """
+    sizes = np.abs(deviations)
     octaves = np.log2(np.maximum(sizes, 1e-9)) - LOWEST_OCTAVE
     bins = np.minimum(np.maximum(PER_OCTAVE * octaves, 0), BINS - 1).astype(np.int64)
     beyond = np.einsum("smb,smb->sm", past.counts, np.take(BEYOND, bins, axis=0))  # sums of halves: exact in whatever order
@@ -103,7 +106,8 @@ def judge(past: Past, sizes: Floats, judged: Bools, pace: Pace) -> tuple[Past, V
     scores = -np.log10((beyond + pace.spell) / (past.seen[:, None] + pace.spell)) * squares / (squares + SIZE**2)
     score = LARGEST * scores.max(axis=1) + (1 - LARGEST) * (scores.sum(axis=1) / len(MEASURES))
     highest = np.argmax(scores, axis=1)
-    verdict = Verdict(np.where(judged, score, 0.0), beyond[np.arange(len(sizes)), highest], past.seen)
+    by_it = np.arange(len(sizes)), highest
+    verdict = Verdict(np.where(judged, score, 0.0), highest, deviations[by_it], beyond[by_it], past.seen)
     who = np.flatnonzero(judged)
     cells = past.counts.reshape(-1, copy=False)  # one index costs less than three
     cells[(who[:, None] * len(MEASURES) + EACH) * BINS + bins[who]] += 1

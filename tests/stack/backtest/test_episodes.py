@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.transforms.detector.detector import Score
-from jobs.transforms.detector.incident_life import GAP, Rules, followed
+from jobs.transforms.detector.incident_life import followed
+from jobs.transforms.detector.rules import GAP, Rules
 from jobs.transforms.detector.walk import Readings
 from stack.backtest.episodes import Episodes, EpisodeWalk
 
@@ -25,7 +26,7 @@ def readings_of(cells: list[tuple[int, float]]) -> tuple[Readings, Score]:
     at, none = np.arange(many) * HALF_HOUR, np.zeros(many, bool)
     zeros = np.zeros(many)
     sizes = np.where(scores > 0, 9.0, 0.0)
-    score = Score(zeros, zeros, zeros, np.abs(scores), none, none, zeros, sizes, sizes, zeros, zeros, none)
+    score = Score(zeros, zeros, zeros, np.abs(scores), none, none, zeros, sizes, zeros, sizes, zeros, zeros, none)
     return Readings(service, at, at, none, np.ones(many)), score
 
 

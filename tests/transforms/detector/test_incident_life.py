@@ -1,13 +1,18 @@
 """From scores to incidents: opened once, updated when they grow, closed once, however the readings are cut."""
 
+import re
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jobs.transforms.detector import incident_life
+from jobs.transforms.detector import incident_life, rarity
 from jobs.transforms.detector.detector import Score, new_state
-from jobs.transforms.detector.incident_life import Rules, default_rules, followed
+from jobs.transforms.detector.incident_life import followed
+from jobs.transforms.detector.moments import Pace
+from jobs.transforms.detector.reasons import reason
+from jobs.transforms.detector.rules import Rules, default_rules, gap_of
 from jobs.transforms.detector.walk import Readings, walked
 from tests.transforms.detector.test_walk import of_table
 from tests.transforms.detector.walks import HALF_HOUR, days
@@ -15,8 +20,9 @@ from tests.transforms.detector.walks import HALF_HOUR, days
 HOUR = 3_600_000
 
 
-def judged(scores, sizes, values=None, services=None, shifted=(), stuck=()) -> tuple[Readings, Score]:
-    """Readings of every hour of a service with such scores and sizes (in scales of 10 around 100)."""
+def judged(scores, sizes, values=None, services=None, shifted=(), stuck=(), deviations=None) -> tuple[Readings, Score]:
+    """Readings of every hour of a service with such scores and sizes (in scales of 10 around 100). deviations: of the measure
+    that made the score; the sizes, unless they are given."""
     many, zeros = len(scores), np.zeros(len(scores))
     sizes = np.asarray(sizes, float)
     values = 100 + 10 * sizes if values is None else np.asarray(values, float)
@@ -24,7 +30,8 @@ def judged(scores, sizes, values=None, services=None, shifted=(), stuck=()) -> t
     at = np.array([int((of[:row] == of[row]).sum()) for row in range(many)], np.int64) * HOUR
     flags = [np.isin(np.arange(many), rows) for rows in (shifted, stuck)]
     score = np.asarray(scores, float)
-    why = np.full(many, 2), sizes, sizes, zeros, zeros + 50
+    deviations = sizes if deviations is None else np.asarray(deviations, float)
+    why = np.full(many, 2), sizes, zeros, deviations, zeros, zeros + 50
     return (
         Readings(of, at, at, np.zeros(many, bool), values),
         Score(zeros + 100, zeros + 70, zeros + 130, score, score >= 1.8, flags[0], *why, flags[1]),
@@ -195,12 +202,17 @@ def test_services_do_not_mix():
 @given(st.data())
 def test_the_events_do_not_depend_on_how_the_readings_are_cut(data):
     many = data.draw(st.integers(1, 60))
-    number = st.floats(0, 6, allow_nan=False)
-    scores, sizes = (data.draw(st.lists(number, min_size=many, max_size=many)) for _ in range(2))
+    number = st.floats(-6, 6, allow_nan=False)
+    scores, sizes, deviations = (data.draw(st.lists(number, min_size=many, max_size=many)) for _ in range(3))
     services = data.draw(st.lists(st.integers(0, 2), min_size=many, max_size=many))
-    drawn = rules(needed=data.draw(st.integers(1, 2)), within=3, gap=data.draw(st.sampled_from([3, 8])))
+    drawn = rules(
+        needed=data.draw(st.integers(1, 2)),
+        within=3,
+        gap=data.draw(st.sampled_from([3, 8])),
+        score=data.draw(st.sampled_from([1.8, np.nan])),
+    )
     rule = Rules(*(np.repeat(each, 3) for each in drawn))
-    readings, score = judged(scores, sizes, services=services)
+    readings, score = judged(np.abs(scores), sizes, services=services, deviations=deviations)
     names = ["a", "b", "c"]
     open_whole, events, onsets = followed({}, names, readings, score, rule)
     cut = data.draw(st.integers(0, many))
@@ -244,14 +256,92 @@ def test_what_is_unusual_by_chance_does_not_keep_an_incident_open():
 
 @pytest.mark.parametrize(("interval", "gap"), [(10_000, 180), (300_000, 6), (420_000, 5), (600_000, 3), (3_600_000, 3)])
 def test_an_incident_ends_with_three_usual_readings_or_half_an_hour_of_them(interval, gap):
-    assert incident_life.gap_of(interval) == gap
+    assert gap_of(interval) == gap
 
 
-def test_the_direction_is_that_of_the_most_unusual_reading():
-    """Two readings a little above what is expected do not make an incident "too high" whose peak is far below it."""
-    readings, score = judged([3, 0, 0], [2.5, 2.5, -4])
-    open_, _, _ = followed({}, ["www"], readings, score, default_rules(1))
-    assert (open_["www"].direction, open_["www"].peak) == ("low", 60)
+def test_an_incident_has_one_direction_and_readings_of_the_other_are_usual_to_it():
+    readings, score = judged([3, 0, 0.1, 0, 0], [2.5, 2.5, -4, 0, 0])
+    _, [_, closed], onsets = followed({}, ["www"], readings, score, default_rules(1))
+    whole = closed.incident
+    assert (whole.direction, whole.peak, whole.readings, whole.actual, closed.at // HOUR) == ("high", 125, 2, 250, 4)
+    assert onsets.tolist() == [0, 0, -1, -1, -1]
+
+
+def test_the_readings_that_lead_to_an_incident_have_its_direction():
+    """One hour too low, then an alarm that is too high: the incident begins with the alarm."""
+    _, [event], _ = followed({}, ["www"], *judged([0.1, 3], [-2.5, 9]), default_rules(1))
+    assert (event.incident.onset // HOUR, event.incident.direction) == (1, "high")
+    _, [event], _ = followed({}, ["www"], *judged([0.1, 0.1, 0.1, 3], [-2.5, 2.5, 3, 9]), default_rules(1))
+    assert (event.incident.onset // HOUR, event.incident.led_by) == (1, 2)
+
+
+def test_a_high_score_of_the_other_side_ends_an_incident_and_begins_another():
+    for deviations, opened_at in (([5, 4, -9, -6], 2), ([5, 4, -1, -6], 3)):
+        scores = [3, 0.1, 3.5, 0.2]
+        readings, score = judged(scores, deviations)
+        _, events, _ = followed({}, ["www"], readings, score, default_rules(1))
+        found = [(event.state, event.at // HOUR, event.incident.direction) for event in events]
+        assert found == [("opened", 0, "high"), ("closed", 2, "high"), ("opened", opened_at, "low")]
+        assert events[-1].incident.score == 3.5
+
+
+def test_a_score_stands_for_readings_of_its_own_side_only():
+    """A spell of five minutes is too high, while its newest reading is too low."""
+    readings, score = judged([2.5, 0.1, 0.1], [-2.5, -2.5, 4], deviations=[3.1, 3.1, 3.1])
+    _, [event], _ = followed({}, ["www"], readings, score, default_rules(1))
+    assert (event.state, event.at // HOUR, event.incident.direction, event.incident.peak) == ("opened", 2, "high", 140)
+    assert event.incident.cause.startswith("3.1 scales above")
+
+
+def test_a_cause_is_told_of_the_measure_that_made_the_score():
+    _, score = judged([3, 0], [-5, 0], deviations=[-7.2, 0])
+    score = score._replace(measure=np.full(2, rarity.MEASURES.index("change")))
+    assert reason(score, 0) == "a sudden change down by 7.2 scales; 0 of 50 earlier readings deviated as much"
+    score = score._replace(measure=np.full(2, rarity.MEASURES.index("error of three")))
+    assert reason(score, 0).startswith("7.2 scales below what is usual at this time of the week, over three spells; 0 of 50")
+
+
+def test_without_a_score_a_rule_tells_the_reading_whose_measure_has_the_other_side():
+    readings, score = judged([0.5, 0], [5, 0], deviations=[-1, 0])
+    _, [event], _ = followed({}, ["www"], readings, score, rules(score=np.nan))
+    assert event.incident.cause == "the reading is 5.0 scales above what is usual at this time of the week"
+    assert (event.incident.direction, event.incident.score) == ("high", 0)
+
+
+def test_a_rule_without_a_score_opens_no_incident_for_each_change_of_side():
+    flapping = [5, -5] * 10
+    assert emitted(*judged([0.5] * 20, flapping), rules(score=np.nan, gap=8)) == [("opened", 0)]
+    assert emitted(*judged([0.5] * 4, [5, -5, -5, -5]), rules(score=np.nan, needed=2, within=3)) == [("opened", 2)]
+
+
+DISTURBANCES = st.lists(
+    st.tuples(st.integers(400, 660), st.integers(1, 30), st.floats(-12, 12), st.booleans()), min_size=1, max_size=4
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([60, 600]), DISTURBANCES)
+@example(1, 60, [(500, 20, 9.0, True), (540, 4, -9.0, False)])
+@example(2, 600, [(500, 20, -9.0, True), (540, 1, 9.0, False)])
+def test_all_that_an_incident_says_is_of_one_side(seed, interval, disturbances):
+    """Steps and ramps of a noisy series. interval: seconds; disturbances: (first reading, readings, scales, whether a ramp)."""
+    pace, values = Pace(interval), np.random.default_rng(seed).normal(0, 1, 700)
+    for first, long, scales, ramp in disturbances:
+        values[first : first + long] += np.linspace(scales / long, scales, long) if ramp else scales
+    at = np.arange(len(values)) * interval * 1000
+    readings = Readings(np.zeros(len(at), np.int64), at, at, np.zeros(len(at), bool), values)
+    _, score = walked(new_state(1, pace), readings, pace)
+    rule = rules(gap=gap_of(interval * 1000))
+    _, events, _ = followed({}, ["www"], readings, score, rule)
+    for _, _, incident in events:
+        side = 1 if incident.direction == "high" else -1
+        told = "above|up" if side > 0 else "below|down"
+        assert re.match(rf"([\d.]+ scales|a sudden change) ({told}) .*; ", incident.cause)
+        assert side * score.size[incident.onset // (interval * 1000)] >= 2
+        assert side * incident.size >= 2
+        assert side * (incident.peak - incident.peak_expected) > 0
+        assert side * (incident.actual - incident.expected) > 0
+        assert incident.area == pytest.approx(abs(incident.actual - incident.expected))
 
 
 def test_missing_values_neither_close_nor_open():
