@@ -71,17 +71,13 @@ def run(instance: Instance, say: Say) -> None:
         samples.start(instance, sample)
         await_scored(instance, other)
         say(f"{other.name} is scored")
-    for name in (Stream(incident_queries.NAME, "queries").dag, f"find_incidents.{feed.name}"):
-        api.unpause(name)
-    say("Airflow finds the incidents of the past five weeks while you look around")
+    find_incidents(instance, api, [feed, *others.values()], say)
 
 
 def start_others(instance: Instance, api: AirflowApi, feeds: list[Feed], say: Say) -> None:
     """Streams that run, each with a baseline. A feed whose baseline fails goes on without one: the others are worth a look."""
     nights = {}
     for feed in feeds:
-        # Unpaused first: the archive of the first night is what it runs for.
-        api.unpause(f"find_incidents.{feed.name}")
         api.unpause(Stream(feed.name, STREAM).dag)
         nights[feed.name] = None if promoted_today(instance, feed) else api.start(f"nightly_baseline.{feed.name}")
     for feed in feeds:
@@ -95,6 +91,21 @@ def start_others(instance: Instance, api: AirflowApi, feeds: list[Feed], say: Sa
             least = -1
             say(f"{feed.name} has no baseline yet: {error}")
         await_stream(instance, feed, least)
+
+
+def find_incidents(instance: Instance, api: AirflowApi, feeds: list[Feed], say: Say) -> None:
+    """Those of the past, and a query that goes on with what was known at midnight: without that, it would have to walk through
+    weeks of readings by itself before it comes to those of now. A feed whose past can't be walked through goes on without it."""
+    query = Stream(incident_queries.NAME, "queries")
+    if query.state(instance) == "never started":
+        say("the incidents of the past weeks, found by the same detector that goes on live")
+        walks = {feed.name: api.start(f"find_incidents.{feed.name}") for feed in feeds}
+        for feed in feeds:
+            try:
+                api.watch(f"find_incidents.{feed.name}", walks[feed.name], partial(_of_feed, say, feed), NIGHTLY_TIMEOUT)
+            except StackError as error:
+                say(f"{feed.name} has no incidents of the past: {error}")
+    api.unpause(query.dag)
 
 
 def _of_feed(say: Say, feed: Feed, text: str) -> None:

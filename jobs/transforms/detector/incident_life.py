@@ -176,7 +176,7 @@ class _Service:
     def stand(self, row: int) -> None:
         """A score that would open an incident, without an unusual reading of its side: the next such reading opens it."""
         at, side = int(self._readings.at[row]), int(self._marks.side[row])
-        if not self.open or not self.open.readings or self.open.side != side:
+        if self._makes_way(side):
             self._end(at)
             self.open = _begun(self.name, side, at, float(self._score.score[row]), reason(self._score, row, side))
 
@@ -216,6 +216,12 @@ class _Service:
                 self._report("opened", at, largest)
         elif shifted or largest > GROWN * self.open.reported:
             self._report("updated", at, largest)
+
+    def _makes_way(self, side: int) -> bool:
+        """Whether a score of this side takes the place of what is open. What still waits for more unusual readings stays."""
+        known = self.open
+        waits = known and known.readings and not known.reported and known.passed < self._rules.within
+        return not known or not known.readings or (known.side != side and not waits)
 
     def _belongs(self, row: int, known: Incident) -> bool:
         return bool(known.side == self._marks.side[row] or (self._score.stuck[row] and known.readings))
