@@ -37,6 +37,7 @@ WEBHOOK = f"{VARIABLES}WEBHOOK"  # the variable with the address of Airflow's ow
 Severity = Literal["warning", "error", "critical"]
 SEVERITIES: tuple[str, ...] = get_args(Severity)  # the least first
 CRITICAL, ERROR = 3.0, 2.4  # scores: critical is above the first, error from the second on
+LASTING, TIMES = dt.timedelta(minutes=10), 2.0  # for so long, so many times as much as expected, or as little: an error
 
 Kind = Literal["webhook", "slack", "pagerduty", "opsgenie", "alertmanager", "email"]
 # By kind: the fields that a target of it must have, and those that it may have.
@@ -184,10 +185,17 @@ def _is_of(day: int, first: str, last: str | None) -> bool:
 
 def severity_of(incident: Mapping[str, Any]) -> str:
     """Of an incident as its record says it. A group is critical, and so is a score above 3. A silence and a score from 2.4 on
-    are errors. The rest are warnings. (The score of an alarm is at least 1.8.)"""
+    are errors; so is an incident whose unusual readings span ten minutes, and add up to half or twice of what was expected. The
+    rest are warnings. (The score of an alarm is at least 1.8: it tells how rare the onset is, not how long it lasts.)"""
     if incident["Kind"] == "group" or incident["Score"] > CRITICAL:
         return "critical"
-    return "error" if incident["Kind"] == "silence" or incident["Score"] >= ERROR else "warning"
+    return "error" if incident["Kind"] == "silence" or incident["Score"] >= ERROR or _is_lasting(incident) else "warning"
+
+
+def _is_lasting(incident: Mapping[str, Any]) -> bool:
+    start, last = (dt.datetime.fromisoformat(incident[name]) for name in ("Start", "Last"))
+    actual, expected = incident["Actual"] or 0.0, incident["Expected"] or 0.0
+    return last - start >= LASTING and expected > 0 and not expected / TIMES < actual < expected * TIMES
 
 
 def variables_of(routes: Mapping[str, Route]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Literal
 
@@ -25,7 +25,9 @@ from supervision import machine
 
 STREAM: Literal["score"] = "score"
 SHOWN = 3  # anomalies
+INCIDENTS = Stream(incident_queries.NAME, "queries")
 NIGHTLY_TIMEOUT = 900.0
+WALK_TIMEOUT = 1800.0
 STREAM_TIMEOUT = 180.0  # on a machine that is free
 ANOMALY_TIMEOUT = 120.0
 STEPS = 8
@@ -66,12 +68,15 @@ def run(instance: Instance, say: Say) -> None:
         say(f"  {describe(anomaly)}")
     step(say, 8, "the other feeds: their baselines, and then the last day of their samples, scored by these")
     say(f"look around meanwhile: {instance.api}")
+    walks = start_walks(instance, api, [feed])
     start_others(instance, api, list(others.values()), say)
+    walks |= start_walks(instance, api, list(others.values()))
     for sample, other in others.items():
         samples.start(instance, sample)
         await_scored(instance, other)
         say(f"{other.name} is scored")
-    find_incidents(instance, api, [feed, *others.values()], say)
+    await_walks(api, walks, say)
+    api.unpause(INCIDENTS.dag)
 
 
 def start_others(instance: Instance, api: AirflowApi, feeds: list[Feed], say: Say) -> None:
@@ -84,7 +89,7 @@ def start_others(instance: Instance, api: AirflowApi, feeds: list[Feed], say: Sa
         least = 0
         try:
             if night := nights[feed.name]:
-                api.watch(f"nightly_baseline.{feed.name}", night, partial(_of_feed, say, feed), NIGHTLY_TIMEOUT)
+                api.watch(f"nightly_baseline.{feed.name}", night, partial(_of_feed, say, feed.name), NIGHTLY_TIMEOUT)
             else:
                 api.unpause(f"nightly_baseline.{feed.name}")
         except StackError as error:
@@ -93,23 +98,27 @@ def start_others(instance: Instance, api: AirflowApi, feeds: list[Feed], say: Sa
         await_stream(instance, feed, least)
 
 
-def find_incidents(instance: Instance, api: AirflowApi, feeds: list[Feed], say: Say) -> None:
-    """Those of the past, and a query that goes on with what was known at midnight: without that, it would have to walk through
-    weeks of readings by itself before it comes to those of now. A feed whose past can't be walked through goes on without it."""
-    query = Stream(incident_queries.NAME, "queries")
-    if query.state(instance) == "never started":
-        say("the incidents of the past weeks, found by the same detector that goes on live")
-        walks = {feed.name: api.start(f"find_incidents.{feed.name}") for feed in feeds}
-        for feed in feeds:
-            try:
-                api.watch(f"find_incidents.{feed.name}", walks[feed.name], partial(_of_feed, say, feed), NIGHTLY_TIMEOUT)
-            except StackError as error:
-                say(f"{feed.name} has no incidents of the past: {error}")
-    api.unpause(query.dag)
+def start_walks(instance: Instance, api: AirflowApi, feeds: list[Feed]) -> dict[str, str]:
+    """The runs that find the incidents of the past, by feed. None if the query has begun already: it goes on where it was."""
+    if INCIDENTS.state(instance) != "never started":
+        return {}
+    return {feed.name: api.start(f"find_incidents.{feed.name}") for feed in feeds}
 
 
-def _of_feed(say: Say, feed: Feed, text: str) -> None:
-    say(f"  {feed.name} {text.strip()}")
+def await_walks(api: AirflowApi, runs: Mapping[str, str], say: Say) -> None:
+    """The query of incidents begins with what was known at the last midnight. Without that, it would walk through weeks of
+    readings by itself before it comes to those of now."""
+    if runs:
+        say("the incidents of the past weeks are being found; then a query goes on with those of today")
+    for feed, run in runs.items():
+        try:
+            api.watch(f"find_incidents.{feed}", run, partial(_of_feed, say, feed), WALK_TIMEOUT)
+        except StackError as error:
+            say(f"{feed} has no incidents of the past: {error}")
+
+
+def _of_feed(say: Say, feed: str, text: str) -> None:
+    say(f"  {feed} {text.strip()}")
 
 
 def step(say: Say, number: int, what: str) -> None:

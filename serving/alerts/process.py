@@ -125,8 +125,7 @@ class Process:
         if found := self._reading.incident(message):
             feed, incident = found
             before = self._rows.incidents.get((feed, incident["Id"]))
-            known = seen(before, feed, incident, message.timestamp()[1])
-            self._decide(before, known, tell=position.caught_up)
+            self._keep(before, seen(before, feed, incident, message.timestamp()[1]))
         self._put_position(place, replace(position, offset=message.offset() + 1))
 
     def _put_position(self, place: Place, position: Position) -> None:
@@ -134,26 +133,28 @@ class Process:
         self._rows_ahead[ledger.position_row(place)] = vars(position)
 
     def _tick(self) -> None:
-        """Decide what the clock makes due: what waited for its time, escalations, reminders."""
+        """Decide what is due: an opening or a closing, what waited for its time, escalations, reminders.
+
+        Records are decided on here alone. So an incident of the past, whose opening and closing come together, is over before
+        anybody is notified of it.
+        """
         feeds = self._reading.feeds_caught_up(self._rows.positions)
         for each in [each for each in self._live if each[0] in feeds]:
             known = self._rows.incidents[each]
-            self._decide(known, known, tell=True)
-
-    def _decide(self, before: Known | None, known: Known, tell: bool) -> None:
-        notified: list[messages.Message] = []
-        if tell:
             silences = self._rows.silences.values()
-            known, notified = decided(self._declared.routes, known, _now(), self._attended(known), silences)
+            after, notified = decided(self._declared.routes, known, _now(), self._attended(known), silences)
+            self._keep(known, after)
+            for message in notified:
+                self._number += 1
+                self._put(Waiting(message, self._number))
+
+    def _keep(self, before: Known | None, known: Known) -> None:
         if known is before:
             return
         each = known.feed, known.incident["Id"]
         self._rows.incidents[each] = known
         self._rows_ahead[ledger.incident_row(*each)] = known.as_json()
         self._live.add(each) if _may_be_due(known) else self._live.discard(each)
-        for message in notified:
-            self._number += 1
-            self._put(Waiting(message, self._number))
 
     def _attended(self, known: Known) -> bool:
         feed, incident = self._declared.feeds.get(known.feed), known.incident

@@ -15,6 +15,7 @@ from sources.columns import iso_text, text_times
 from sources.wall_clock import WallClock, to_wall
 from stack.errors import StackError
 from stack.sample.cells import NUMBER, csv_place, matching, opened, refuse, refuse_skipped, true
+from stack.sample.time_column import form_of
 
 EPOCH_WITH_FRACTION = r"^\s*(\d{9,14})\.\d+\s*$"
 
@@ -46,7 +47,7 @@ def read_rows(
     interval_seconds: int | None = None,
 ) -> Rows:
     """The rows of a CSV file, plain or .gz, by the names of its columns. Times without an offset are local times of the zone.
-    form: of times that are neither ISO 8601 nor epoch seconds. interval_seconds: of the readings.
+    form: of times that are neither ISO 8601 nor epoch seconds; a common one need not be named. interval_seconds: of the readings.
 
     Raises StackError if the file or a cell can't be read; it names file, line and column.
     """
@@ -58,6 +59,11 @@ def read_rows(
         names = pa.array([path.name.split(".")[0]]).take(pa.array(np.zeros(len(stamps), np.int64)))
     coded = names.dictionary_encode()
     values = _values(path, value, given)
+
+    def ask(option: str, what: str, choices: list[str]) -> str:
+        raise StackError(f"{path}: column {timestamp}: not clear {what}", remedy=f"{option} '{choices[0]}', or '{choices[1]}'")
+
+    form = form or form_of(stamps, ask)
     instants, wall = _times(path, timestamp, stamps, names, WallClock(zone, interval_seconds), values, form)
     return Rows(coded.dictionary.to_pylist(), stamps, given, coded.indices.to_numpy().astype(np.int64), instants, wall, values)
 

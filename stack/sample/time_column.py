@@ -72,7 +72,7 @@ def times_in(sample: Sample, named: str | None, form: TimeFormat | None, ask: As
     else:
         column, why = _column(sample, form, ask)
     cells = sample.columns[column]
-    form = form or _form_of(sample, cells, ask)
+    form = form or form_of(cells, ask)
     stamps, readable, local = text_times(iso_text(cells, form) if form else cells)
     what = f"is no time of the format {form.text}" if form else "is no time"
     refuse(sample.place, column, cells, ~readable, what, REMEDY)
@@ -86,6 +86,18 @@ def times_in(sample: Sample, named: str | None, form: TimeFormat | None, ask: As
         other = (numbers < FIRST_EPOCH_MS) != (unit == "s")
         refuse(sample.place, column, cells, other, "counts another unit than the first row", "give all times in one unit")
     return Times(column, why, stamps, local, unit, form)
+
+
+def form_of(cells: pa.Array, ask: Ask) -> TimeFormat | None:
+    """How a column's times are written; null for ISO 8601 and for numbers, and where the first rows do not tell."""
+    tried = cells.slice(0, TRIED)
+    likely = [] if _reads(tried, None) else _forms(tried)
+    if len(likely) > 1:  # the day and the month change places: a day after the 12th tells, where there is one
+        likely = _forms(cells) or likely
+    if len(likely) > 1:
+        asked = ask("--time-format", "whether the day or the month comes first in its times", [form.text for form in likely])
+        return TimeFormat.parsed(asked)
+    return likely[0] if likely else None
 
 
 def existing(sample: Sample, name: str, option: str) -> str:
@@ -111,18 +123,6 @@ def _forms(cells: pa.Array) -> list[TimeFormat]:
     """The common formats of which all of them can be."""
     first = cells[0].as_py() or ""
     return [form for form in COMMON if re.match(form.pattern(), first) and _reads(cells, form)]
-
-
-def _form_of(sample: Sample, cells: pa.Array, ask: Ask) -> TimeFormat | None:
-    """How a column's times are written; null for ISO 8601 and for numbers, and where the first rows do not tell."""
-    tried = cells.slice(0, TRIED)
-    likely = [] if _reads(tried, None) else _forms(tried)
-    if len(likely) > 1:  # the day and the month change places: a day after the 12th tells, where there is one
-        likely = _forms(cells) or likely
-    if len(likely) > 1:
-        asked = ask("--time-format", "whether the day or the month comes first in its times", [form.text for form in likely])
-        return TimeFormat.parsed(asked)
-    return likely[0] if likely else None
 
 
 def _column(sample: Sample, form: TimeFormat | None, ask: Ask) -> tuple[str, str]:

@@ -51,15 +51,28 @@ def test_a_feed_must_be_declared_and_there_may_be_no_route(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "score", "severity"),
+    ("kind", "score", "minutes", "actual", "severity"),
     [
-        ("deviation", 1.8, "warning"),
-        ("deviation", 2.4, "error"),
-        ("deviation", 3.0, "error"),
-        ("deviation", 3.1, "critical"),
-        ("silence", 0.0, "error"),
-        ("group", 0.0, "critical"),
+        ("deviation", 1.8, 0, 0, "warning"),
+        ("deviation", 2.4, 0, 0, "error"),
+        ("deviation", 3.0, 0, 0, "error"),
+        ("deviation", 3.1, 0, 0, "critical"),
+        ("deviation", 1.8, 9, 0, "warning"),
+        ("deviation", 1.8, 10, 0, "error"),
+        ("deviation", 1.8, 10, 50, "error"),
+        ("deviation", 1.8, 10, 51, "warning"),
+        ("deviation", 1.8, 10, 199, "warning"),
+        ("deviation", 1.8, 10, 200, "error"),
+        ("silence", 0.0, 0, None, "error"),
+        ("group", 0.0, 0, None, "critical"),
     ],
 )
-def test_severity(kind, score, severity):
-    assert severity_of({"Kind": kind, "Score": score}) == severity
+def test_severity(kind, score, minutes, actual, severity):
+    expected = None if actual is None else 100.0
+    times = {"Start": "2026-11-23T12:00:00.000Z", "Last": f"2026-11-23T12:{minutes:02}:00.000Z"}
+    assert severity_of({"Kind": kind, "Score": score, "Actual": actual, "Expected": expected} | times) == severity
+
+
+def test_what_is_expected_below_zero_has_no_half_and_no_double():
+    times = {"Start": "2026-11-23T12:00:00.000Z", "Last": "2026-11-23T12:30:00.000Z"}
+    assert severity_of({"Kind": "deviation", "Score": 1.8, "Actual": 5.0, "Expected": -3.0} | times) == "warning"

@@ -17,6 +17,7 @@ from jobs.transforms.detector.rules import TAKEN, USUAL, Marks, Rules, direction
 from jobs.transforms.detector.walk import Readings
 
 GROWN = 1.25  # times the largest error so far: this is worth an update
+LASTED, FEW = 2, 4  # times as many unusual readings, and at least so many: so is this
 NO_INCIDENT = -1  # onset of a reading that belongs to none
 
 
@@ -31,7 +32,7 @@ class Incident:
     area: their sums of value, of what was expected, and of the absolute difference. size: the largest error to its side, in
     scales. passed: readings from the first with such a score on. usual: one for each usual reading since then, less TAKEN for
     each unusual one, never below 0. reported: the largest error when the last event was emitted; 0 while the incident waits for
-    more unusual readings.
+    more unusual readings. reported_readings: how many were unusual then.
     """
 
     service: str
@@ -53,6 +54,7 @@ class Incident:
     usual: int
     reported: float
     led_by: int = 0
+    reported_readings: int = 0
 
     @property
     def id(self) -> str:
@@ -214,8 +216,12 @@ class _Service:
         if not self.open.reported:
             if self.open.readings - self.open.led_by >= self._rules.needed:
                 self._report("opened", at, largest)
-        elif shifted or largest > GROWN * self.open.reported:
+        elif shifted or largest > GROWN * self.open.reported or self._lasts(self.open):
             self._report("updated", at, largest)
+
+    @staticmethod
+    def _lasts(known: Incident) -> bool:
+        return known.readings >= max(FEW, LASTED * known.reported_readings)
 
     def _makes_way(self, side: int) -> bool:
         """Whether a score of this side takes the place of what is open. What still waits for more unusual readings stays."""
@@ -238,7 +244,7 @@ class _Service:
 
     def _report(self, state: Literal["opened", "updated"], at: int, largest: float) -> None:
         assert self.open
-        self.open = replace(self.open, reported=largest)
+        self.open = replace(self.open, reported=largest, reported_readings=self.open.readings)
         self.events.append(Event(state, at, self.open))
 
     def _with(self, known: Incident, row: int) -> Incident:

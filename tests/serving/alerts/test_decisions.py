@@ -18,8 +18,9 @@ def route(**fields) -> Route:
 
 
 def incident(state: str = "opened", at: int = 0, **fields) -> dict:
-    row = {"Id": "a@x", "ServiceName": "a", "Kind": "deviation", "State": state, "At": f"2026-11-23T12:{at:02}:00.000Z"}
-    return row | {"Score": 2.0, "Group": None, "Services": None, "Members": []} | fields
+    start, time = "2026-11-23T12:00:00.000Z", f"2026-11-23T12:{at:02}:00.000Z"
+    row = {"Id": "a@x", "ServiceName": "a", "Kind": "deviation", "State": state, "Start": start, "Last": time, "At": time}
+    return row | {"Score": 2.0, "Actual": 6.0, "Expected": 10.0, "Group": None, "Services": None, "Members": []} | fields
 
 
 def notified(declared: Route, known: Known, now: int, attended: bool = False) -> tuple[Known, list[tuple[str, str]]]:
@@ -121,6 +122,8 @@ def test_severity_feeds_silences_and_waiting_keep_messages_back():
     known = seen(None, "f", incident(), NOON)
     assert notified(route(severity="error"), known, NOON)[1] == []
     assert notified(route(severity="error"), seen(known, "f", incident("updated", 1, Score=2.4), NOON), NOON)[1] != []
+    assert notified(route(severity="error"), seen(known, "f", incident("updated", 9, Actual=0.0), NOON), NOON)[1] == []
+    assert notified(route(severity="error"), seen(known, "f", incident("updated", 10, Actual=0.0), NOON), NOON)[1] != []
     assert notified(Route.model_construct(**{**dict(route()), "feeds": ("g",)}), known, NOON)[1] == []
     silenced = route(silences=[{"services": "a|c", "until": "2026-11-23T13:00:00Z"}])
     assert [notified(silenced, known, NOON + minute * MINUTE)[1] for minute in (0, 59, 60)] == [[], [], [("opened", "target")]]

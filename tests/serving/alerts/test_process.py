@@ -47,6 +47,8 @@ def test_what_is_open_at_the_first_start_is_told_and_each_event_from_then_on_onc
     topics.send("incident", [*members, group, derived.incident("b", at(0), "closed")])
     until("the group and the closing are reported", lambda: len(receiver.notified()) == 3, detail=lambda: member.log.read_text())
     assert set(receiver.notified()) == {("b", "opened"), ("b", "closed"), ("*", "opened")}
+    # What a query that catches up finds is over already.
+    topics.send("incident", [derived.incident("past", at(1)), derived.incident("past", at(1), "closed")])
     # Another process goes on where this one was, and the records that come again are known.
     assert member.stop() == 0
     topics.send("incident", [derived.incident("b", at(0)), derived.incident("b", at(0), "closed")])

@@ -60,6 +60,16 @@ def test_times_of_another_format(tmp_path):
         read_rows(file, "t", "v", None, "America/New_York", form)
 
 
+def test_a_common_format_need_not_be_named_unless_day_and_month_could_change_places(tmp_path):
+    file = csv_file(tmp_path / "x.csv", "t,v", "08/01/2022 12:30:00 AM,5", "08/31/2022 01:00:00 PM,6")
+    rows = read_rows(file, "t", "v", None, "UTC")
+    assert (rows.instants // 1000).tolist() == [1_659_313_800, 1_661_950_800]
+    file = csv_file(tmp_path / "y.csv", "t,v", "08/01/2022 00:30,5")
+    with pytest.raises(StackError, match=r"y.csv: column t: not clear whether the day or the month comes first") as refused:
+        read_rows(file, "t", "v", None, "UTC")
+    assert refused.value.remedy == "--time-format '%d/%m/%Y %H:%M', or '%m/%d/%Y %H:%M'"
+
+
 @pytest.mark.parametrize(
     ("lines", "options", "message", "remedy"),
     [

@@ -120,7 +120,8 @@ def test_the_list_can_be_narrowed(incidents, tables, options, rows):
 
 
 def test_without_tables_there_are_no_incidents(incidents):
-    assert incidents("list", "service-use") == (0, "No incidents.", "")
+    none = "The nightly walk found none; those of today: the page, and sundial read service-use.incidents --latest."
+    assert incidents("list", "service-use") == (0, none, "")
 
 
 def test_each_verdict_is_a_run_of_the_dag(incidents, asked):

@@ -243,13 +243,15 @@ def test_a_surge_in_a_real_walk_is_one_incident():
 def test_a_moderate_incident_that_lasts_is_one_with_short_intervals():
     sizes = np.where(np.arange(400) % 4 == 3, 3.0, 1.0)
     scores = np.where(np.arange(400) == 3, 3.0, 0.1)
-    assert emitted(*judged([*scores, *[0.0] * 200], [*sizes, *[0.0] * 200]), rules(gap=180)) == [("opened", 3), ("closed", 579)]
+    grown = [("updated", each) for each in (15, 31, 63, 127, 255)]  # with the 4th, 8th, 16th, … unusual reading
+    events = emitted(*judged([*scores, *[0.0] * 200], [*sizes, *[0.0] * 200]), rules(gap=180))
+    assert events == [("opened", 3), *grown, ("closed", 579)]
     assert emitted(*judged([*scores, *[0.0] * 200], [*sizes, *[0.0] * 200])) == [("opened", 3), ("closed", 6)]
 
 
 def test_what_is_unusual_by_chance_does_not_keep_an_incident_open():
     sizes = np.where(np.arange(400) % 20 == 0, 2.5, 0.0)
-    [opened, closed] = emitted(*judged([3.0, *[0.1] * 399], sizes), rules(gap=180))
+    [opened, *_, closed] = emitted(*judged([3.0, *[0.1] * 399], sizes), rules(gap=180))
     assert opened == ("opened", 0)
     assert 180 < closed[1] < 260
 
@@ -310,7 +312,8 @@ def test_without_a_score_a_rule_tells_the_reading_whose_measure_has_the_other_si
 
 def test_a_rule_without_a_score_opens_no_incident_for_each_change_of_side():
     flapping = [5, -5] * 10
-    assert emitted(*judged([0.5] * 20, flapping), rules(score=np.nan, gap=8)) == [("opened", 0)]
+    grown = [("updated", 6), ("updated", 14)]  # with its 4th and its 8th reading of the same side
+    assert emitted(*judged([0.5] * 20, flapping), rules(score=np.nan, gap=8)) == [("opened", 0), *grown]
     assert emitted(*judged([0.5] * 4, [5, -5, -5, -5]), rules(score=np.nan, needed=2, within=3)) == [("opened", 2)]
 
 
