@@ -33,7 +33,7 @@ class LedgerError(RuntimeError):
 @dataclass(frozen=True)
 class Position:
     """How far a partition is read. topic_id: a topic that was deleted and created again has another. caught_up: whether its end
-    was reached once; what is older than that is history, and not reported event by event."""
+    was reached since the process began; before that, what is known may be over already."""
 
     topic_id: str
     offset: int

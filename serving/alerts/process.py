@@ -135,7 +135,7 @@ class Process:
     def _tick(self) -> None:
         """Decide what is due: an opening or a closing, what waited for its time, escalations, reminders.
 
-        Records are decided on here alone. So an incident of the past, whose opening and closing come together, is over before
+        Records are decided on here alone. So an incident of the past, whose closing comes with its opening, is over before
         anybody is notified of it.
         """
         feeds = self._reading.feeds_caught_up(self._rows.positions)
@@ -228,7 +228,8 @@ class Process:
         """Whether nothing would close what the message opens. A person may ask for one of long ago to be tried again."""
         message = waiting.message
         known = self._rows.incidents.get((message.feed, message.incident["Id"]))
-        if message.event == "closed" or (known and known.closed is None):
+        notified = known and known.notified.get(message.route)
+        if message.event == "closed" or (notified and notified.closed is None):
             return False
         return not any(each.lane == waiting.lane and each.message.event == "closed" for each in self._rows.messages.values())
 

@@ -53,14 +53,15 @@ class Reading:
         found = {}
         for place, identity in fresh.items():
             known = positions.get(place)
-            found[place] = known if known and known.topic_id == identity else Position(identity, OFFSET_BEGINNING, False)
+            offset = known.offset if known and known.topic_id == identity else OFFSET_BEGINNING
+            found[place] = Position(identity, offset, caught_up=False)
         if found:
             self.consumer.incremental_assign([TopicPartition(*place, each.offset) for place, each in found.items()])
         self._assigned = there
         return found
 
     def feeds_caught_up(self, positions: Mapping[Place, Position]) -> set[str]:
-        """Those of which every partition was read to its end once."""
+        """Those of which every partition was read to its end."""
         behind = {topic for (topic, number) in self._assigned if not positions[topic, number].caught_up}
         return {self._feeds[topic] for topic, _ in self._assigned if topic in self._feeds and topic not in behind}
 
