@@ -37,6 +37,11 @@ rule:
   spread: 6       # more than 6 robust standard deviations, and
   minimum: {minimum}  # Value or what is expected is at least {meaning}
 """
+SHORT = 60  # seconds; a single reading below that is unusual by chance now and then
+SHORT_INTERVALS = """\
+incidents:
+  persistence: 3 of 6  # of the first six readings, three are unusual
+"""
 
 
 def refuse_name(root: Path, name: str, declared: list[Topic]) -> None:
@@ -97,7 +102,7 @@ def _written(said: Said, origin: str, meaning: str, more: str = "") -> dict[str,
         minimum=said.minimum,
         meaning=meaning,
     )
-    return {_path(said.name): text}
+    return {_path(said.name): text + (SHORT_INTERVALS if said.interval < SHORT else "")}
 
 
 def _quoted(text: str) -> str:

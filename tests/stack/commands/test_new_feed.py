@@ -144,6 +144,12 @@ def test_old_readings_are_kept_and_taken(tmp_path):
     assert Feed.model_validate(yaml.safe_load(text)).oldest == "400 days"
 
 
+@pytest.mark.parametrize(("interval", "said"), [(10, "3 of 6"), (30, "3 of 6"), (60, None), (3600, None)])
+def test_readings_of_seconds_alone_do_not_open_an_incident(interval, said):
+    [text] = new_feed.declaration_of(new_feed.Said("x", interval, "UTC", None, 1)).values()
+    assert yaml.safe_load(text).get("incidents") == (said and {"persistence": said})
+
+
 def test_every_interval_has_a_window_of_several_readings_that_divides_a_day():
     for interval in (each for each in range(1, SECONDS_PER_DAY + 1) if SECONDS_PER_DAY % each == 0):
         window = new_feed.spread_window(interval)
