@@ -26,7 +26,7 @@ def of_feed(group: dict | None = None, retired: tuple[str, ...] = (), windows: t
     """What the stream needs to know of a feed of half hours."""
     feed = load_feed("service-use").model_copy(update={"interval_seconds": 1800, "timezone": "UTC", "holidays": None})
     [found] = declared_query([feed])["parameters"]["feeds"].values()
-    rules = [each | {"silence": SILENCE} | changed for each in found["rules"]]
+    rules = [each | {"silence": SILENCE, "needed": 1, "within": 1} | changed for each in found["rules"]]
     return found | {"rules": rules, "group": group, "retired": retired, "windows": windows}
 
 
