@@ -92,7 +92,10 @@ def take_picture(instance: Instance) -> None:
         page.goto(f"{instance.api}/?feed={FEED.name}&service=checkout&minutes=60")
         expect(page.locator("#connection")).to_have_text("Live", timeout=60_000)
         expect(page.locator("#incidents li").first).to_be_visible(timeout=60_000)
-        until("readings are drawn", lambda: page.evaluate("sundial.chart.data[1].filter((value) => value !== null).length > 100"))
+        until(
+            "readings are drawn",
+            lambda: page.evaluate("(sundial.chart.data[1] ?? []).filter((value) => value !== null).length > 100"),
+        )
         PICTURE.parent.mkdir(exist_ok=True)
         page.screenshot(path=PICTURE)
         browser.close()
