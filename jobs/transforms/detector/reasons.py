@@ -17,8 +17,8 @@ NORMAL = {
 def reason(score: Score, row: int, side: int = 0) -> str:
     """How much the measure deviates that made the score of that row, and how many before it deviated as much.
 
-    side: 1 or -1 of the incident that the reading belongs to. If the measure deviates to the other side, the reading's own error
-    is told, because the score says nothing of this incident.
+    side: 1 or -1 of the incident that the reading belongs to. If the measure deviates to the other side, the text
+    has the reading's own error, because the score says nothing of this incident.
     """
     if score.stuck[row]:
         return "the value repeats itself for longer than ever before"

@@ -55,7 +55,7 @@ def test_each_message_comes_once_to_a_receiver_that_knows_ids(broker, topics, at
         member = start(routes)
 
     def close(names: list[str]) -> None:
-        """What is over before its opening was decided on is told to nobody."""
+        """Waits first: the process sends nothing about an incident that is over before it decided on the opening."""
         ids = [f"{name}@" for name in names]
 
         def decided() -> bool:

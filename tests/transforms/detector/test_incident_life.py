@@ -338,8 +338,8 @@ def test_all_that_an_incident_says_is_of_one_side(seed, interval, disturbances):
     _, events, _ = followed({}, ["www"], readings, score, rule)
     for _, _, incident in events:
         side = 1 if incident.direction == "high" else -1
-        told = "above|up" if side > 0 else "below|down"
-        assert re.match(rf"([\d.]+ scales|a sudden change) ({told}) .*; ", incident.cause)
+        words = "above|up" if side > 0 else "below|down"
+        assert re.match(rf"([\d.]+ scales|a sudden change) ({words}) .*; ", incident.cause)
         assert side * score.size[incident.onset // (interval * 1000)] >= 2
         assert side * incident.size >= 2
         assert side * (incident.peak - incident.peak_expected) > 0
