@@ -29,7 +29,7 @@ from jobs.streams.turn import Turn
 
 PLANNED = 35.0  # seconds before the end of a batch at which the next query is planned; a new baseline takes 10 s to read
 COLD_LEAD = 25.0  # at which it starts, if Spark has not compiled its code yet
-LEAST_LEAD = 10.0  # at which any other query starts, if twice the time that the last one took to begin is not more
+LEAST_LEAD = 12.0  # at which any other query starts, if twice the time that the last one took to begin is not more
 STUCK = 60.0  # seconds after which a batch that should have ended never will
 BEHIND = 20_000  # readings that wait, from which on throughput counts more than latency
 CATCH_UP = 15.0  # seconds of a batch that catches up: its offsets are committed early, should the driver die again

@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass
 
+from pyspark import SparkStageInfo
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -14,8 +15,9 @@ from jobs.streams.score_query import Plan
 class Turn:
     """One generation while its query runs. Times are of time.monotonic.
 
-    seconds: length of its batches. live_at: when its tasks were first seen to run, None
-    before. batches: how many it has committed. batch_at: since when it works on the next one, None before it is live.
+    seconds: length of its batches. live_at: when its tasks were first seen to run, None before. batches: how many it has
+    committed. batch_at: since when it works on the next one, None before Spark has planned the first: a batch ends so many
+    seconds after it was planned, and on a busy machine its tasks begin seconds later.
     """
 
     generation: Generation
@@ -29,8 +31,12 @@ class Turn:
 
     def look(self, session: SparkSession) -> None:
         at = time.monotonic()
-        if self.live_at is None and _works(session, self.query, len(self.generation.begin)):
-            self.live_at = self.batch_at = at
+        if self.live_at is None:
+            stages = _stages(session, self.query)
+            if stages and self.batch_at is None:
+                self.batch_at = at
+            if _works(stages, len(self.generation.begin)):
+                self.live_at = at
         progress = self.query.lastProgress
         if progress and progress.batchId >= self.batches:
             self.batches, self.batch_at = progress.batchId + 1, at
@@ -43,9 +49,14 @@ class Turn:
         return self.batches > 0 and self.batch_at is not None and self.batch_at > at
 
 
-def _works(session: SparkSession, query: StreamingQuery, partitions: int) -> bool:
-    """Whether a task of the query is at work on each partition, those that were added since it was planned included."""
+def _stages(session: SparkSession, query: StreamingQuery) -> list[SparkStageInfo]:
+    """Those of the query's jobs that Spark remembers, those of its broadcast included."""
     tracker = session.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(str(query.runId))]
-    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-    return any(stage and stage.numTasks == stage.numActiveTasks >= partitions for stage in stages)
+    found = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    return [stage for stage in found if stage]
+
+
+def _works(stages: list[SparkStageInfo], partitions: int) -> bool:
+    """Whether a task of the query is at work on each partition, those that were added since it was planned included."""
+    return any(stage.numTasks == stage.numActiveTasks >= partitions for stage in stages)

@@ -18,7 +18,7 @@ PLAN = Plan(3, frozenset({1}), Writers("calls-value", ()), (), table_version=3)
 
 
 class Query:
-    """Of one generation: it works, commits and fails as the test says."""
+    """Of one generation: its first batch is planned at once; it works, commits and fails as the test says."""
 
     def __init__(self, generation: Generation):
         self.generation, self.runId = generation, generation.number
@@ -53,7 +53,9 @@ class Stream:
         self.generations = Generations(folder, "calls")
         for module in (handover, turn):
             monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.at))
-        monkeypatch.setattr(turn, "_works", lambda session, query, partitions: query.works)
+        monkeypatch.setattr(
+            turn, "_stages", lambda session, query: [SimpleNamespace(numTasks=1, numActiveTasks=int(query.works))]
+        )
         monkeypatch.setattr(handover, "kafka", SimpleNamespace(Ends=lambda *_: None, count=self._count))
         self.plan, self.prepared, self.unreadable = PLAN, [], False
         self._topics = SimpleNamespace(begin=self._topic, same=self._topic)

@@ -44,6 +44,23 @@ def test_the_next_query_does_not_take_over_before_it_works(stream):
     assert stream.in_force == 2
 
 
+def test_a_batch_ends_by_when_it_was_planned_even_if_its_tasks_began_later(stream):
+    first = stream.begin()
+    stream.look(BATCH - COLD_LEAD)
+    stream.queries[1].works = False
+    stream.look(0.5)
+    first.commits(100)
+    stream.look(7.5)
+    stream.queries[1].works = True
+    stream.look()
+    assert stream.in_force == 2
+    lead = 2 * 8.0
+    stream.look(BATCH - 7.5 - lead - 0.1)
+    assert len(stream.queries) == 2
+    stream.look(0.1)
+    assert len(stream.queries) == 3
+
+
 def waits(stream: Stream, *stops: bool) -> tuple[bool, list[float]]:
     """Whether a stop was requested, and how long the driver was asked to wait each time. stops: what the driver answers."""
     asked, answers = [], iter(stops)
