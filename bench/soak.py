@@ -35,17 +35,19 @@ from supervision.files import StreamFolder
 from supervision.status import read_status
 
 FEED = load_feed("service-use")
+DAY = 86_400  # seconds
 REACH = 30.0  # seconds after the part within which the stream is to be back
 BACK_WITHIN = 300.0  # seconds; a fault that is not over by then ends the soak
 
 
 class Load:
-    """Readings at an even rate from a thread of their own. Number n is of service n % 200, and of its own millisecond today."""
+    """Readings at an even rate from a thread of their own. Number n is of service n % 200. The readings of a service
+    are a second apart, as long as the day lasts: nearly an hour at 5,000 a second."""
 
     def __init__(self, instance: Instance, feed: Feed, rate: int):
         self.sent, self.failed = 0, 0
         self._feed, self._rate = feed, rate
-        self._midnight = int(time.time() // 86_400 * 86_400_000)
+        self._midnight = int(time.time() // DAY * DAY * 1000)
         self._encoder = encoder(feed, instance.registry)
         options = {"bootstrap.servers": instance.kafka, "acks": "all", "enable.idempotence": True, "message.timeout.ms": 300_000}
         self._producer = Producer(options | {"partitioner": "murmur2_random", "linger.ms": 5, "log_level": 0})
@@ -62,15 +64,15 @@ class Load:
             raise RuntimeError(f"{left} readings were never acknowledged")
 
     def times(self, first: int, count: int) -> np.ndarray:
-        """Timestamp of readings, epoch milliseconds: slot after slot through the day, then again a millisecond later."""
-        rounds = np.arange(first, first + count) // len(SERVICES)
-        return self._midnight + rounds % self._feed.slots * self._feed.interval_seconds * 1000 + rounds // self._feed.slots
+        """Timestamp of readings, epoch milliseconds: second after second through the day, then again a millisecond later."""
+        again, second = np.divmod(np.arange(first, first + count) // len(SERVICES), DAY)
+        return self._midnight + 1000 * second + again
 
     def number(self, key: bytes) -> int:
         """The reading of a scored record's key."""
         service, _, millis = key.rpartition(b"|")
-        slot, again = divmod(int(millis) - self._midnight, self._feed.interval_seconds * 1000)
-        return (again * self._feed.slots + slot) * len(SERVICES) + int(service[-3:])
+        second, again = divmod(int(millis) - self._midnight, 1000)
+        return (again * DAY + second) * len(SERVICES) + int(service[-3:])
 
     def _run(self) -> None:
         step, keys, due = self._rate // 20, [name.encode() for name in SERVICES], time.monotonic()
