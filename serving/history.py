@@ -90,28 +90,25 @@ class History:
         table = self._open(feed)
         if table is None or start > end:
             return NONE
-        dataset = self._lake.of_version(("history", feed.name), table, table.to_pyarrow_dataset)
-        days = self._of_days(feed, service, dataset, _dates(feed, start, end))
-        whole = Archived(*(np.concatenate(columns) for columns in zip(NONE, *days, strict=True)))
         first, last = (round(each.timestamp() * 1000) for each in (start, end))
-        there = slice(np.searchsorted(whole.at, first), np.searchsorted(whole.at, last, side="right"))
-        return Archived(*(column[there] for column in whole))
+        days = [_within(day, first, last) for day in self._of_days(feed, service, table, _dates(feed, start, end))]
+        return Archived(*(np.concatenate(columns) for columns in zip(NONE, *days, strict=True)))
 
     def _open(self, feed: Feed) -> DeltaTable | None:
         return self._lake.open(f"history/{feed.table}")
 
-    def _of_days(self, feed: Feed, service: str, dataset: ds.Dataset, dates: list[dt.date]) -> list[Archived]:
-        within = (ds.field("Date") >= dates[0]) & (ds.field("Date") <= dates[-1]) & (ds.field("ServiceName") == service)
-        files: dict[dt.date, list[str]] = {}
-        for fragment in dataset.get_fragments(within):
-            files.setdefault(ds.get_partition_keys(fragment.partition_expression)["Date"], []).append(fragment.path)
-        keys: dict[dt.date, DayKey] = {date: (feed.name, service, date, tuple(sorted(files[date]))) for date in sorted(files)}
+    def _of_days(self, feed: Feed, service: str, table: DeltaTable, dates: list[dt.date]) -> list[Archived]:
+        dataset = self._lake.of_version(("history", feed.name), table, table.to_pyarrow_dataset)
+        known = self._lake.of_version(("files", feed.name), table, lambda: _files_by_date(dataset))
+        files = {date: known[date] for date in dates if date in known}
+        keys: dict[dt.date, DayKey] = {date: (feed.name, service, date, files[date]) for date in files}
         with self._lock:
             found = {date: self._days[key] for date, key in keys.items() if key in self._days}
             for date in found:
                 self._days.move_to_end(keys[date])
         missing = [date for date in keys if date not in found]
         if missing:
+            within = (ds.field("Date") >= dates[0]) & (ds.field("Date") <= dates[-1]) & (ds.field("ServiceName") == service)
             read = self._read(feed, service, dataset, [path for date in missing for path in files[date]], within)
             found |= {date: _between(read, _midnight(feed, date), _midnight(feed, date + DAY)) for date in missing}
             self._keep({keys[date]: found[date] for date in missing})
@@ -132,9 +129,9 @@ class History:
             for key, day in days.items():
                 if key not in self._days:
                     self._days[key] = day
-                    self._held += len(day.at)
+                    self._held += 1 + len(day.at)  # a day without readings takes room, too
             while self._held > HELD_READINGS:
-                self._held -= len(self._days.popitem(last=False)[1].at)
+                self._held -= 1 + len(self._days.popitem(last=False)[1].at)
 
 
 def _dates(feed: Feed, start: dt.datetime, end: dt.datetime) -> list[dt.date]:
@@ -146,6 +143,20 @@ def _dates(feed: Feed, start: dt.datetime, end: dt.datetime) -> list[dt.date]:
 def _midnight(feed: Feed, date: dt.date) -> int:
     """Epoch milliseconds at which that local date begins."""
     return round(dt.datetime.combine(date, dt.time(), feed.zone).timestamp() * 1000)
+
+
+def _files_by_date(dataset: ds.Dataset) -> dict[dt.date, tuple[str, ...]]:
+    """By date, ascending, the paths of its files."""
+    found: dict[dt.date, list[str]] = {}
+    for fragment in dataset.get_fragments():
+        found.setdefault(ds.get_partition_keys(fragment.partition_expression)["Date"], []).append(fragment.path)
+    return {date: tuple(sorted(paths)) for date, paths in sorted(found.items())}
+
+
+def _within(day: Archived, first: int, last: int) -> Archived:
+    """Those of [first, last]."""
+    there = slice(np.searchsorted(day.at, first), np.searchsorted(day.at, last, side="right"))
+    return Archived(*(column[there] for column in day))
 
 
 def _between(read: Archived, start: int, end: int) -> Archived:
