@@ -120,6 +120,12 @@ class Memory:
         with self._lock:
             return {name: series.newest() for name, series in self._of(feed).series.items()}
 
+    def newest(self, feed: str, service: str) -> Reading | None:
+        """Its newest reading; None for an unknown service."""
+        with self._lock:
+            series = self._of(feed).series.get(service)
+            return series.newest() if series else None
+
     def flagged_since(self, feed: str) -> dict[str, int | None]:
         """Of every known service, since when all its readings are anomalous, epoch milliseconds; None: the newest one is not."""
         with self._lock:

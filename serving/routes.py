@@ -10,7 +10,7 @@ from contracts.feeds import Feed
 from serving import dead_letters, health_models, models, rows, series, streams
 from serving.dependencies import PROBLEM, REFUSED, CurrentState, DeclaredFeed, Limit, known_service
 from serving.lake import if_readable
-from serving.memory import Anomaly
+from serving.memory import Anomaly, Reading
 from serving.pagination import AskedPlace
 from serving.rows import PAGED, ROWS, Format
 from serving.state import State
@@ -45,21 +45,19 @@ def services(
     page = place.cut(sorted(state.services(feed)), limit, lambda name: (name,))
     in_baseline = state.baseline_of(feed)
     newest = state.memory.services(feed.name)
-    found = []
-    for name in page.rows:
-        reading = newest.get(name)
-        found.append(
-            models.ServiceInfo(
-                name=name,
-                at=series.instant(reading.at) if reading else None,
-                value=reading.value if reading else None,
-                expected=reading.expected if reading else None,
-                pct=reading.pct if reading else None,
-                anomalous=reading.anomalous if reading else None,
-                in_baseline=name in in_baseline,
-            )
-        )
+    found = [_service_info(name, newest.get(name), name in in_baseline) for name in page.rows]
     return rows.answer(wanted, models.ServiceInfo, found, page.link)
+
+
+@router.get(
+    "/api/feeds/{feed}/services/{service:path}/newest",
+    tags=["feeds"],
+    summary="One service with its newest reading",
+    responses=REFUSED,
+)
+def newest_of(feed: DeclaredFeed, service: str, state: CurrentState) -> models.ServiceInfo:
+    known_service(state, feed, service)
+    return _service_info(service, state.memory.newest(feed.name, service), service in state.baseline_of(feed))
 
 
 @router.get(
@@ -113,6 +111,18 @@ def letters_of(
 def running_streams(state: CurrentState, wanted: Format) -> Response:
     found = streams.streams(Path(state.settings.streams), state.now(), state.settings.spark_history)
     return rows.answer(wanted, health_models.StreamInfo, [health_models.StreamInfo(**asdict(each)) for each in found])
+
+
+def _service_info(name: str, newest: Reading | None, in_baseline: bool) -> models.ServiceInfo:
+    return models.ServiceInfo(
+        name=name,
+        at=series.instant(newest.at) if newest else None,
+        value=newest.value if newest else None,
+        expected=newest.expected if newest else None,
+        pct=newest.pct if newest else None,
+        anomalous=newest.anomalous if newest else None,
+        in_baseline=in_baseline,
+    )
 
 
 def anomaly_info(feed: Feed, anomaly: Anomaly) -> models.AnomalyInfo:

@@ -45,6 +45,10 @@ class Client(Asking):
         """The feed's services by name, with their newest readings."""
         return self._rows(ServiceInfo, f"{feed_path(feed)}/services")
 
+    def newest(self, feed: str, service: str) -> ServiceInfo:
+        """The service with its newest reading."""
+        return ServiceInfo.model_validate_json(self._get(f"{service_path(feed, service)}/newest", "application/json").content)
+
     def readings(
         self,
         feed: str,

@@ -39,12 +39,24 @@ def test_a_path_is_no_feed(client):
 
 
 def test_an_unknown_service_is_refused(client, feed):
-    for path in ("services/a%2Fb/series", "anomalies?service=a%2Fb"):
+    for path in ("services/a%2Fb/series", "services/a%2Fb/newest", "anomalies?service=a%2Fb"):
         body = problem(client.get(f"/api/feeds/{feed.name}/{path}"), 404, "unknown-service")
         assert "'a/b'" in body["detail"]
     problem(client.get(f"/api/events?feed={feed.name}&service=x"), 404, "unknown-service")
     problem(client.get("/api/events?feed=x"), 404, "unknown-feed")
     assert "feed" in problem(client.get("/api/events?service=x"), 422, "invalid-parameter")["detail"]
+
+
+def test_a_service_has_its_newest_reading_and_one_that_only_the_baseline_knows_has_none(client, feed, lake):
+    world.promote(lake, feed, {"a/b": 100.0, "quiet": 50.0}, days=[1])
+    at = round(NOON.timestamp() * 1000)
+    for value, when in ((1, at), (3, at + 20_000), (2, at + 10_000)):
+        client.app.state.sundial.memory.put_reading(feed.name, "a/b", Reading(when, value, 100.0, None, float(value), True, 0))
+    found, none = (client.get(f"/api/feeds/{feed.name}/services/{name}/newest").json() for name in ("a%2Fb", "quiet"))
+    assert [found, none] == client.get(f"/api/feeds/{feed.name}/services").json()
+    newest = ("a/b", "2026-07-01T12:00:20Z", 3, 100.0, 3.0, True, True)
+    assert tuple(found[name] for name in ("name", "at", "value", "expected", "pct", "anomalous", "in_baseline")) == newest
+    assert (none["name"], none["at"], none["value"], none["in_baseline"]) == ("quiet", None, None, True)
 
 
 @pytest.mark.parametrize(

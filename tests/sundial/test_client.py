@@ -82,6 +82,7 @@ def test_each_method_answers_what_is_there(state, sundial, feed, lake):  # noqa:
     fill(state, feed, lake)
     assert [each.name for each in sundial.feeds()] == [feed.name]
     assert [(each.name, each.value) for each in sundial.services(feed.name)] == [(NAME, 92)]
+    assert sundial.newest(feed.name, NAME) == sundial.services(feed.name)[0]
     hour = NOON + dt.timedelta(hours=1)
     assert sum(each.count for each in sundial.series(feed.name, NAME, start=NOON, end=hour, width=10)) == 3
     assert [each.value for each in sundial.anomalies(feed.name, NAME)] == [92, 91, 90]
