@@ -25,7 +25,11 @@ def main() -> int:
         command = [sys.executable, "-m", "bench.chaos.run", *sys.argv[1:], "--seed", str(options.seed)]
         if options.report:
             command += ["--report", str(options.report.resolve())]
-        return subprocess.run(command, cwd=copy, env=os.environ | {"PYTHONPATH": str(copy)}).returncode
+        with subprocess.Popen(command, cwd=copy, env=os.environ | {"PYTHONPATH": str(copy)}) as run:
+            try:
+                return run.wait()
+            except KeyboardInterrupt:  # the run has it, too, and takes a while to stop its stack
+                return run.wait()
 
 
 if __name__ == "__main__":
