@@ -33,7 +33,7 @@ SELDOM = 5  # watches, after which registry and topics are looked at
 def main(platform: Platform) -> None:
     options = settings.application_parser(__doc__).parse_args()
     with Driver(platform, options.application, "queries", query_started_at=None) as driver:
-        session = spark.session(driver.name, platform)
+        session = spark.stream_session(driver.name, platform)
         driver.runs_as(session.sparkContext.applicationId, ask=lambda: session.sparkContext.version)
         known = KnownWriters(session, platform, driver.folder)
         declared = Declared(platform, options.application, options.queries, driver.folder.checkpoint)

@@ -39,7 +39,7 @@ def main(platform: Platform) -> None:
     nothing_yet = {"baseline_version": -1, "generation": None, "query_started_at": None}
     with Driver(platform, feed.name, "score", **nothing_yet) as driver:
         history_table.opened(platform, feed)  # as the baseline is made from it, slots of two intervals or zones would be mixed
-        session = spark.session(driver.name, platform)
+        session = spark.stream_session(driver.name, platform)
         driver.runs_as(session.sparkContext.applicationId, ask=lambda: session.sparkContext.version)
         queries = Queries(session, platform, feed, KnownWriters(session, platform, driver.folder), options.services)
         generations = Generations(driver.folder.checkpoint, feed.topic)

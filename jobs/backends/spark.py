@@ -23,6 +23,16 @@ _STATE_STORE = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 
+# Of streams, whose checkpoints are many small files on a disk of this machine. By default, Hadoop writes a second file with the
+# checksum of each, and starts eight processes for both (chmod, readlink), as pyspark comes without its native library. So it
+# starts one.
+_CHECKPOINTS = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+}
+
 
 def session(name: str, platform: Platform, **conf: str) -> SparkSession:
     """A session named `name`. Master and resources come from the submit, local[2] by plain python; `conf` adds the job's own."""
@@ -36,6 +46,11 @@ def session(name: str, platform: Platform, **conf: str) -> SparkSession:
     if platform.events:
         print(spark_history.line(created.sparkContext.applicationId), flush=True)
     return created
+
+
+def stream_session(name: str, platform: Platform) -> SparkSession:
+    """A session of a stream's driver. It writes no tables: those shall have Hadoop's checksums."""
+    return session(name, platform, **_CHECKPOINTS)
 
 
 def cores(created: SparkSession) -> int | None:

@@ -139,7 +139,7 @@ class Checkpoint:
         done = self._batches("commits")
         for planned in sorted(self._batches("offsets"), reverse=True):
             if planned > max(done, default=-1):
-                _delete(self.folder / "offsets" / str(planned))
+                (self.folder / "offsets" / str(planned)).unlink()
         there = {str(partition): offset for partition, offset in offsets.items()}
 
         def changed(of_source: Offsets) -> Offsets:
@@ -222,18 +222,7 @@ class Checkpoint:
 
 
 def _write(file: Path, lines: list[str]) -> None:
-    """All of them or none. Hadoop's checksum beside the file goes, as it is of the content before."""
+    """All of them or none."""
     unfinished = file.with_name(f".{file.name}.new")
     unfinished.write_text("\n".join(lines))
-    _delete_checksum(file)
     unfinished.replace(file)
-
-
-def _delete(file: Path) -> None:
-    """The checksum first: alone, it would condemn the next file of that name."""
-    _delete_checksum(file)
-    file.unlink()
-
-
-def _delete_checksum(file: Path) -> None:
-    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)

@@ -151,7 +151,6 @@ def test_each_row_is_there_once_wherever_its_driver_died(ledger, start):
     }
     for file in logged.values():  # as a crash leaves it that comes between a batch's last write and Spark's log
         file.unlink()
-        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
     driver = ledger.driver(start)
     until("each has made its last batch again", lambda: all(file.exists() for file in logged.values()))
     until("at least once is twice, then", lambda: sum(map(len, ledger.cents("again").values())) > counted["again"])

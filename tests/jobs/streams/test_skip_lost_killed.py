@@ -66,7 +66,6 @@ def committed(folder: Path) -> None:
     for batch in range(4):
         of_sources = [f'{{"t":{{"0":{batch}}}}}', "-", f'{{"u":{{"0":{batch}}}}}']
         (folder / "offsets" / str(batch)).write_text("\n".join(["v1", "{}", *of_sources]))
-        (folder / "offsets" / f".{batch}.crc").write_bytes(b"of Hadoop")
     for batch in range(2):
         (folder / "commits" / str(batch)).write_text("v1\n{}")
 
