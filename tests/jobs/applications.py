@@ -74,6 +74,10 @@ class Driver:
             os.killpg(self._process.pid, signal.SIGCONT)
             pause = 0
 
+    def checksums(self) -> list[Path]:
+        """Files of Hadoop beside those of the checkpoints. Each would cost several processes."""
+        return [*self._folder.checkpoint.rglob("*.crc")]
+
     def has_killed_itself(self) -> bool:
         code = self._process.poll()
         assert code in (None, -signal.SIGKILL), self._said()

@@ -122,6 +122,7 @@ def test_each_row_is_there_once_whose_driver_died_between_its_transaction_and_sp
     driver = ledger.driver(start)
     until("all rides are booked and counted", ledger.complete)
     assert driver.stop() == 0
+    assert driver.checksums() == []
     ledger.once()
 
 
