@@ -22,16 +22,7 @@ _STATE_STORE = {
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
-
-# Of streams, whose checkpoints are many small files on a disk of this machine. By default, Hadoop writes a second file with the
-# checksum of each, and starts eight processes for both (chmod, readlink), as pyspark comes without its native library. So it
-# starts one.
-_CHECKPOINTS = {
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-}
+_CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
 def session(name: str, platform: Platform, **conf: str) -> SparkSession:
@@ -49,8 +40,17 @@ def session(name: str, platform: Platform, **conf: str) -> SparkSession:
 
 
 def stream_session(name: str, platform: Platform) -> SparkSession:
-    """A session of a stream's driver. It writes no tables: those shall have Hadoop's checksums."""
-    return session(name, platform, **_CHECKPOINTS)
+    """A session of a stream's driver. It writes no tables: those shall have Hadoop's checksums.
+
+    A checkpoint is many small files. By default, Hadoop writes a second file with the checksum of each. pyspark comes without its
+    native library, so it starts eight processes for both (chmod, readlink). Like this it starts two for each file.
+    """
+    created = session(name, platform, **{"spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES})
+    context = created.sparkContext
+    local = context._jvm.org.apache.hadoop.fs.FileSystem.getLocal(context._jsc.hadoopConfiguration())
+    local.setWriteChecksum(False)
+    local.setVerifyChecksum(False)  # one from before may be of other content
+    return created
 
 
 def cores(created: SparkSession) -> int | None:
