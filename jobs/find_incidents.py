@@ -54,11 +54,10 @@ def main(platform: Platform) -> None:
     states, table = tables.detector(platform, feed), tables.incidents(platform, feed)
     how = detector_states.how(settings_of(feed))
     todo, midnight = _todo(states, dates, fingerprints, how)
+    readings = history.dataset(version)  # once: of a table of ten years, this takes seconds
     for date in todo:
         after = date + dt.timedelta(days=1)
-        rows = history.dataset(version).to_table(
-            columns=["ServiceName", "Timestamp", "Slot", "Value"], filter=ds.field("Date") == date
-        )
+        rows = readings.to_table(columns=["ServiceName", "Timestamp", "Slot", "Value"], filter=ds.field("Date") == date)
         known, events = walked(Settings.of(settings_of(feed)), midnight.known, date, rows, ranges[date])
         midnight = Midnight(known, _next(midnight.digest, fingerprints[date], how))
         note = {"run_id": options.run_id, "walked": str(date), "history_version": version}
