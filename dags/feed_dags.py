@@ -43,6 +43,8 @@ def batch_dag(dag_id: str, zone: dt.tzinfo, doc_md: str, tags: list[str], **dag)
             "retry_delay": dt.timedelta(seconds=30),
             # The further a run is, the sooner its next task gets a slot: one night's promotion goes before another's archiving.
             "weight_rule": "upstream",
+            # A run that only a person starts goes before all nights: someone waits for it.
+            "priority_weight": 100 if dag.get("schedule") is None else 1,
             "pre_execute": refuse_what_makes_no_sense,
         },
         user_defined_filters={"local_date": lambda at: at.astimezone(zone).date().isoformat()},

@@ -55,7 +55,7 @@ def main(platform: Platform) -> None:
     how = detector_states.how(settings_of(feed))
     todo, midnight = _todo(states, dates, fingerprints, how)
     readings = history.dataset(version)  # once: of a table of ten years, this takes seconds
-    for date in todo:
+    for number, date in enumerate(todo, 1):
         after = date + dt.timedelta(days=1)
         rows = readings.to_table(columns=["ServiceName", "Timestamp", "Slot", "Value"], filter=ds.field("Date") == date)
         known, events = walked(Settings.of(settings_of(feed)), midnight.known, date, rows, ranges[date])
@@ -66,7 +66,8 @@ def main(platform: Platform) -> None:
         detector_states.write(states, after, midnight, note)  # last: a run that dies before it walks through the date again
         left_out = len(ranges[date]) + len(windows[date])
         but = f" but for {left_out} excluded ranges" if left_out else ""
-        print(f"{date}: {rows.num_rows:,} readings{but} of {len(known.services)} services, {len(events)} events", flush=True)
+        found_in = f"{rows.num_rows:,} readings{but} of {len(known.services)} services, {len(events)} events"
+        print(f"{date} ({number} of {len(todo)}): {found_in}", flush=True)
     print(f"incidents/{feed.table}: {len(todo)} of {len(dates)} dates walked", flush=True)
 
 

@@ -18,6 +18,7 @@ from stack.errors import StackError, tail
 from stack.instance import Instance
 from stack.parts import airflow, live, process, samples, status
 from stack.parts.airflow_api import AirflowApi
+from stack.parts.dag_run import watch
 from stack.parts.lifecycle import Say, Starting
 from stack.parts.samples import SAMPLES
 from stack.parts.streams import Stream
@@ -60,7 +61,7 @@ def run(instance: Instance, say: Say) -> None:
         api.unpause(nightly)
         say(f"a baseline was promoted at {promoted:%H:%M:%S} UTC; trigger the DAG in Airflow for a new one")
     else:
-        api.watch(nightly, api.start(nightly), say, NIGHTLY_TIMEOUT)
+        watch(api, nightly, api.start(nightly), say, NIGHTLY_TIMEOUT)
     step(say, 6, f"{Stream(feed.name, STREAM).dag}: Airflow keeps the scoring stream running; it takes up the promoted baseline")
     say(f"baseline version {await_stream(instance, feed)} is in force")
     step(say, 7, f"wait for anomalies in {feed.anomalies_topic}")
@@ -89,7 +90,7 @@ def start_others(instance: Instance, api: AirflowApi, feeds: list[Feed], say: Sa
         least = 0
         try:
             if night := nights[feed.name]:
-                api.watch(f"nightly_baseline.{feed.name}", night, partial(_of_feed, say, feed.name), NIGHTLY_TIMEOUT)
+                watch(api, f"nightly_baseline.{feed.name}", night, partial(_of_feed, say, feed.name), NIGHTLY_TIMEOUT)
             else:
                 api.unpause(f"nightly_baseline.{feed.name}")
         except StackError as error:
@@ -112,7 +113,7 @@ def await_walks(api: AirflowApi, runs: Mapping[str, str], say: Say) -> None:
         say("the incidents of the past weeks are being found; then a query goes on with those of today")
     for feed, run in runs.items():
         try:
-            api.watch(f"find_incidents.{feed}", run, partial(_of_feed, say, feed), WALK_TIMEOUT)
+            watch(api, f"find_incidents.{feed}", run, partial(_of_feed, say, feed), WALK_TIMEOUT)
         except StackError as error:
             say(f"{feed} has no incidents of the past: {error}")
 
@@ -143,6 +144,7 @@ def await_stream(instance: Instance, feed: Feed, least: int = 0) -> int:
         if (waited := time.monotonic() - began) > STREAM_TIMEOUT * machine.slowness():
             what = f"stream {stream.name} is {stream.state} after {waited:.0f} s, baseline {version}; its log ends:\n"
             raise StackError(what + tail(stream.log), log=stream.log, remedy=f"see {instance.airflow}/dags/{supervised.dag}")
+        airflow.require_started(instance)
         time.sleep(0.3)
 
 
@@ -154,6 +156,7 @@ def await_scored(instance: Instance, feed: Feed) -> None:
             log = Stream(feed.name, STREAM).folder(instance).log
             remedy = f"does the stream run? sundial status; does its sample? sundial logs live.{feed.name}"
             raise StackError(f"no scored row in {feed.scored_topic} after {waited:.0f} s", log=log, remedy=remedy)
+        airflow.require_started(instance)
         time.sleep(0.3)
 
 

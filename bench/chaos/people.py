@@ -25,6 +25,7 @@ from stack.deploy import schemas
 from stack.errors import StackError
 from stack.parts import lifecycle, process, serving
 from stack.parts.airflow_api import ACTIVE, AirflowApi
+from stack.parts.dag_run import watch
 
 NIGHT = 3600.0  # seconds; nights are slow beside other work
 PAUSE = 20.0  # seconds that a DAG is paused
@@ -154,7 +155,7 @@ class People:
         did, deadline = [], time.monotonic() + NIGHT
         while time.monotonic() < deadline:
             try:
-                self._api().watch(dag, run, lambda _: None, NIGHT)
+                watch(self._api(), dag, run, lambda _: None, NIGHT)
                 return ", ".join([f"{run} succeeded", *did])
             except httpx.TransportError:
                 time.sleep(5)

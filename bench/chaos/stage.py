@@ -15,6 +15,7 @@ from sources.replay import play
 from sources.simulator import Simulation
 from stack.instance import Instance
 from stack.parts.airflow_api import AirflowApi
+from stack.parts.dag_run import watch
 from stack.parts.streams import Stream
 
 HISTORY_DAYS = 30  # four of each weekday, as two of one may be holidays and two are needed
@@ -68,7 +69,7 @@ def night(instance: Instance, feed: Feed) -> str:
     """A nightly run, or the one that is due; raises StackError if it fails. Its id."""
     api, dag = AirflowApi(instance), f"nightly_baseline.{feed.name}"
     run = api.start(dag)
-    api.watch(dag, run, say, NIGHT)
+    watch(api, dag, run, say, NIGHT)
     return run
 
 

@@ -1,11 +1,12 @@
 """The feeds that a query reads as one source: which can be read, what a new one begins with, and what becomes of old ones.
 
-The offsets of such a query are by topic, so feeds may come and go without a new checkpoint. A feed begins, as in a query that
+The offsets of such a query are by topic, so feeds may come and go without a new checkpoint. A feed begins when its topic has its
+first record: what is loaded from files before that, the query knows from the walk through history. It begins, as in a query that
 never ran, at the oldest record of its topic and with what its last night knew. So does one whose states mean something else
 since a new release or another interval, time zone or holidays.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,7 +31,7 @@ class Declared:
         self._checkpoints, self._registry = checkpoints, Registry(platform)
 
     def now(self) -> list[Query]:
-        """As they are declared now, without feeds that are new and not deployed yet."""
+        """As they are declared now, without feeds that are new and not deployed yet, or that have no record yet."""
         found = load_application(self._application, self._queries).values()
         return [self._readable(each) if each.begins_with else each for each in found]
 
@@ -44,6 +45,8 @@ class Declared:
         if not of_feeds or not files or files == read:
             return None
         try:
+            if files > read and not self._with_records(files - read):
+                return None
             now = self.now()
         except (DeclarationError, JobError):
             return None
@@ -51,12 +54,20 @@ class Declared:
 
     def _readable(self, query: Query) -> Query:
         there, begun = kafka.topics(self._platform), Checkpoint(self._checkpoints / query.name).begun.how
-        found = {
-            alias
+        deployed = {
+            alias: source.topic
             for (alias, source), output in zip(query.inputs.items(), query.outputs, strict=True)
             if source.topic in begun or ({source.topic, output.topic} <= there and self._has_contracts(query.of_inputs({alias})))
         }
+        read = begun.keys() | self._with_records({*deployed.values()} - begun.keys())
+        found = {alias for alias, topic in deployed.items() if topic in read} or deployed.keys()
         return query.of_inputs(found) if found else query  # of which all that is missing is said when it starts
+
+    def _with_records(self, topics: Set[str]) -> set[str]:
+        """Those of the topics that have had a record. Raises JobError where the broker does not answer."""
+        there = topics & kafka.topics(self._platform)
+        ends = kafka.Ends(self._platform, sorted(there)).now() if there else {}
+        return {topic for topic, of_topic in ends.items() if any(of_topic.values())}
 
     def _has_contracts(self, query: Query) -> bool:
         try:

@@ -4,7 +4,6 @@ import datetime as dt
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -155,13 +154,10 @@ def _print_found(found: Found) -> None:
 
 
 def _print_next(context: typer.Context, name: str, found: Found | None) -> None:
-    from stack.parts.streams import Stream
-
     by_option = context.find_root().get_parameter_source("home").name == "COMMANDLINE"
     sundial = f"sundial --home {shlex.quote(str(context.obj.path))}" if by_option else "sundial"
-    incidents_run = Stream(incident_queries.NAME, "queries").state(context.obj) == "running"
     console.print("Next:")
-    for command, what in new_feed.next_commands(name, found, sundial, incidents_run):
+    for command, what in new_feed.next_commands(name, found, sundial):
         console.print(f"  # {what}", soft_wrap=True, markup=False)
         console.print(f"  {command}", soft_wrap=True, markup=False)
     _print_page(context.obj, name, found)
@@ -178,12 +174,12 @@ def _print_page(instance: Instance, name: str, found: Found | None) -> None:
 
 
 def _score_last_day(instance: Instance, name: str, found: Found, say: Callable[[str], None]) -> None:
-    """A new stream begins at the end of its topic, so it must run before."""
+    """A new stream begins at the end of its topic, so it must run before. The file has made the first baseline."""
     from stack import main_job
     from stack.parts import last_day
 
     feed = load_feed(name)
-    main_job.await_stream(instance, feed, least=-1)
+    main_job.await_stream(instance, feed)
     capture = Capture(
         found.sample.path,
         feed,
@@ -201,19 +197,17 @@ def _score_last_day(instance: Instance, name: str, found: Found, say: Callable[[
 
 
 def _start(instance: Instance, name: str, found: Found | None) -> None:
+    """The commands of `new_feed.next_commands`. The stream's driver starts while the file is loaded."""
     from stack.parts import lifecycle, streams
+    from stack.parts.streams import Stream
 
-    say, incidents = progress(), streams.Stream(incident_queries.NAME, "queries")
-    incidents_run = incidents.state(instance) == "running"
-    steps = [partial(lifecycle.up, instance, say)]
+    say, score = progress(), Stream(name, "score")
+    lifecycle.up(instance, say)
+    streams.switch_on(instance, score, say)
     if found:
-        load = partial(bootstrap.load, instance, name, str(found.sample.path), new_feed.mapping(name, found), say)
-        steps.insert(0 if incidents_run else 1, load)  # see new_feed.next_commands
-    steps.append(partial(streams.start, instance, streams.Stream(name, "score"), say))
-    if not incidents_run:
-        steps.append(partial(streams.start, instance, incidents, say))
+        bootstrap.load(instance, name, str(found.sample.path), new_feed.mapping(name, found), say)
+    streams.await_running(instance, score, say)
+    streams.start(instance, Stream(incident_queries.NAME, "queries"), say)
     if found and new_feed.can_be_played(found):
-        steps.append(partial(_score_last_day, instance, name, found, say))
-    for step in steps:
-        step()
+        _score_last_day(instance, name, found, say)
     _print_page(instance, name, found)

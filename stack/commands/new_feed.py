@@ -149,9 +149,8 @@ def mapping(name: str, found: Found) -> dict[str, str | int | None]:
     }
 
 
-def next_commands(name: str, found: Found | None, sundial: str, incidents_run: bool = False) -> list[tuple[str, str]]:
-    """(command, what it does). found: in a file, if there is one. sundial: how the command is called. incidents_run: whether the
-    query of incidents runs. Then it begins to read the feed as soon as the topics are there, so the file is loaded before."""
+def next_commands(name: str, found: Found | None, sundial: str) -> list[tuple[str, str]]:
+    """(command, what it does). found: in a file, if there is one. sundial: how the command is called."""
     up = (f"{sundial} up", "creates its topics and registers their contracts; what runs is left alone")
     start = [
         (f"{sundial} streams start {name}", "scores what comes from then on"),
@@ -162,7 +161,7 @@ def next_commands(name: str, found: Found | None, sundial: str, incidents_run: b
     file, conf = shlex.quote(str(found.sample.path)), mapping(name, found)
     load = f"{sundial} bootstrap {name} --from {file} {_options(conf)}"
     loading = (load, "loads it as history, builds a baseline from it, and finds its incidents")
-    commands = [loading, up, *start] if incidents_run else [up, loading, *start]
+    commands = [up, loading, *start]
     if can_be_played(found):
         last_day = {"time_unit": None, "from": _at(last_day_of(found)).strftime("%Y-%m-%dT%H:%M:%SZ")}
         played = f"{sundial} replay {file} --feed {name} {_options(conf | last_day)}"

@@ -36,6 +36,12 @@ def folder(instance: Instance) -> Path:
     return instance.path / "airflow"
 
 
+def require_started(instance: Instance) -> None:
+    """Raises StackError if Airflow was stopped, or never started. It counts as started while the watcher brings it back."""
+    if not all(name in process.recorded(instance) for name in COMPONENTS):
+        raise StackError(f"the stack in {instance.path} was stopped", remedy="start it: sundial up; then run this again")
+
+
 def environment(instance: Instance) -> dict[str, str]:
     """Airflow's configuration; the command-line tool `airflow` works with it too (see `sundial env --airflow`)."""
     settings = {

@@ -1,22 +1,24 @@
-"""Airflow's REST API, as far as the main job needs it: unpause a DAG, start a run, watch it."""
+"""Airflow's REST API, as far as the commands need it: unpause a DAG, start a run. `dag_run` watches it."""
 
 import datetime as dt
 import time
-from pathlib import Path
+from collections.abc import Callable
+from typing import TypeVar
 
 import httpx
 
-from stack.errors import StackError, tail
+from stack.errors import StackError
 from stack.instance import Instance
 from stack.parts import airflow
 from stack.parts.process import log_file
-from stack.parts.task_output import failure
 from supervision.airflow_rest import AirflowError, AirflowRest
 
-ENDED = {"success", "failed"}
 ACTIVE = ("queued", "running")
 PARSED_WITHIN = 60.0  # seconds until the DAG processor must know a DAG
+BACK_WITHIN = 60.0  # seconds until an API server that died must answer again
 SCHEDULED_WITHIN = 300.0  # seconds until the scheduler must have made a run that is due
+
+Answer = TypeVar("Answer")
 
 
 class AirflowApi:
@@ -31,14 +33,32 @@ class AirflowApi:
             raise StackError(str(error), remedy="sundial status shows what runs, sundial up starts what does not") from error
 
     def call(self, method: str, path: str, **more) -> dict:
-        try:
-            return self.rest.call(method, path, **more)
-        except AirflowError as error:
-            raise StackError(str(error), log=log_file(self.instance, "airflow-api-server"), remedy="see the log") from error
+        """What Airflow answers. Raises StackError if it refuses, or does not answer."""
+        return self._asked(self.rest.call, method, path, **more)
+
+    def _answer(self, method: str, path: str, **more) -> httpx.Response:
+        """As `call`, but also an answer that refuses."""
+        return self._asked(self.rest.answer, method, path, **more)
+
+    def _asked(self, ask: Callable[..., Answer], method: str, path: str, **more) -> Answer:
+        """An API server that died is back soon, as the watcher starts it; one of a stack that was stopped is not."""
+        log, deadline = log_file(self.instance, "airflow-api-server"), time.monotonic() + BACK_WITHIN
+        while True:
+            try:
+                return ask(method, path, **more)
+            except AirflowError as error:
+                raise StackError(str(error), log=log, remedy="see the log") from error
+            except httpx.TransportError as error:
+                airflow.require_started(self.instance)
+                # Without a connection, it was not asked; what broke off may have been done.
+                if not isinstance(error, httpx.ConnectError) or time.monotonic() > deadline:
+                    what = f"Airflow at {self.instance.airflow} did not answer {method} {path}: {error}"
+                    raise StackError(what, log=log, remedy="sundial status shows what runs; then run this again") from error
+            time.sleep(0.5)
 
     def make_pool(self, name: str, slots: int, description: str) -> None:
         """The pool, where there is none of that name; one that is there keeps the size that someone set."""
-        if self.rest.answer("GET", f"pools/{name}").status_code == httpx.codes.NOT_FOUND:
+        if self._answer("GET", f"pools/{name}").status_code == httpx.codes.NOT_FOUND:
             self.call("POST", "pools", json={"name": name, "slots": slots, "description": description})
 
     def unpause(self, dag: str) -> None:
@@ -69,7 +89,7 @@ class AirflowApi:
 
     def _await_known(self, dag: str) -> None:
         deadline, parse_requested = time.monotonic() + PARSED_WITHIN, False
-        while self.rest.answer("GET", f"dags/{dag}").status_code == httpx.codes.NOT_FOUND:
+        while self._answer("GET", f"dags/{dag}").status_code == httpx.codes.NOT_FOUND:
             parse_requested = parse_requested or self._request_parse(dag)
             broken = self.call("GET", "importErrors")["import_errors"]
             if broken or time.monotonic() > deadline:
@@ -85,9 +105,7 @@ class AirflowApi:
         False where Airflow knows no sibling, as right after its start.
         """
         siblings = self.call("GET", "dags", params={"dag_id_pattern": f"{dag.partition('.')[0]}.", "limit": 1})["dags"]
-        return bool(siblings) and all(
-            self.rest.answer("PUT", f"parseDagFile/{each['file_token']}").is_success for each in siblings
-        )
+        return bool(siblings) and all(self._answer("PUT", f"parseDagFile/{each['file_token']}").is_success for each in siblings)
 
     def pause(self, dag: str) -> None:
         """Let no further run begin by itself."""
@@ -109,49 +127,3 @@ class AirflowApi:
         """The id of the newest of the runs that the filters of the API name."""
         runs = self.call("GET", f"dags/{dag}/dagRuns", params=which | {"order_by": "-run_after", "limit": 1})["dag_runs"]
         return runs[0]["dag_run_id"] if runs else None
-
-    def watch(self, dag: str, run: str, say, timeout: float) -> None:
-        """Say each change of a task's state until the run ends.
-
-        Raises StackError with a task's error as soon as it fails, though the run may go on and ask a person what to do.
-        """
-        reported, deadline = {}, time.monotonic() + timeout
-        while True:
-            state = self.call("GET", f"dags/{dag}/dagRuns/{run}")["state"]
-            tasks = self.call("GET", f"dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
-            for task in tasks:
-                if task["state"] and reported.get(label(task)) != task["state"]:
-                    reported[label(task)] = task["state"]
-                    say(f"  {label(task)}: {task['state']}")
-            if failed := [task for task in tasks if task["state"] == "failed"]:
-                self._explain(dag, run, failed)
-            if state in ENDED:
-                break
-            if time.monotonic() > deadline:
-                remedy = f"watch it at {self.instance.airflow}/dags/{dag}/runs/{run}"
-                raise StackError(f"{dag} has not ended after {timeout:.0f} s", remedy=remedy)
-            time.sleep(0.5)
-        if state == "failed":
-            self._explain(dag, run, [])
-
-    def _explain(self, dag: str, run: str, failed: list[dict]) -> None:
-        names = ", ".join(label(task) for task in failed) or "no task"
-        log = task_log(self.instance, failed[0]) if failed else log_file(self.instance, "airflow-scheduler")
-        said = failure(log) if failed else tail(log)
-        remedy = f"see {self.instance.airflow}/dags/{dag}/runs/{run}; the DAG's page says what each failure means"
-        raise StackError(f"{dag} failed in {names}:\n{said}", log=log, remedy=remedy)
-
-
-def label(task: dict) -> str:
-    """A task for people: its name, and which of the mapped ones."""
-    name = task["task_id"].rsplit(".", 1)[-1]
-    mapped = task.get("rendered_map_index") or (task["map_index"] if task["map_index"] > 0 else "")
-    return f"{name}[{mapped}]" if mapped else name
-
-
-def task_log(instance: Instance, task: dict) -> Path:
-    """Where a task's latest attempt logged."""
-    parts = [f"dag_id={task['dag_id']}", f"run_id={task['dag_run_id']}", f"task_id={task['task_id']}"]
-    if task["map_index"] >= 0:
-        parts.append(f"map_index={task['map_index']}")
-    return airflow.folder(instance).joinpath("logs", *parts, f"attempt={task['try_number']}.log")

@@ -1,7 +1,9 @@
 """The process that tells people of incidents. It runs if a route is declared."""
 
+import os
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -20,7 +22,7 @@ FIGURES = {
     "given_up": "sundial_alerts_given_up_total",
 }
 HELD = "sundial_alerts_held"
-REMEDY = "set the right variables in a shell, and run there: sundial down && sundial up"
+REMEDY = "set the right variables in a shell, and run there: sundial up"
 SILENT_AFTER = 90.0  # seconds without a turn after which it is unhealthy: it waits so long for brokers
 
 
@@ -30,11 +32,27 @@ def part(instance: Instance) -> process.Part:
     return process.Part(
         name=NAME,
         command=[sys.executable, "-m", "serving.alerts", "--host", HOST, "--port", str(port)],
-        environment=instance.process_environment(VARIABLES),
+        environment=instance.process_environment(VARIABLES) | variables(instance),
         healthy=lambda: healthy(instance),
         port=port,
         folder=ROOT,
     )
+
+
+def variables(instance: Instance) -> dict[str, str]:
+    """For the targets of routes: the variables of this shell, and those that the running process has and this shell has not."""
+    running = process.find(instance, NAME)
+    return _of_targets(running.environ() if running else {}) | _of_targets(os.environ)
+
+
+def outdated(instance: Instance, name: str) -> bool:
+    """Whether the process of that name runs without one of these values: it keeps what it began with."""
+    running = process.find(instance, name)
+    return running is not None and not variables(instance).items() <= running.environ().items()
+
+
+def _of_targets(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith(VARIABLES)}
 
 
 def healthy(instance: Instance) -> bool:
@@ -67,6 +85,9 @@ def _samples(instance: Instance) -> list[Sample]:
 
 
 def start(instance: Instance) -> None:
+    """Or start it again, if this shell has other values for its variables."""
     made = part(instance)
+    if outdated(instance, NAME):
+        process.stop(instance, NAME)
     process.start(instance, made)
     process.wait(instance, made)

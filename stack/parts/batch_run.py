@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from stack.instance import Instance
-from stack.parts.airflow_api import AirflowApi, task_log
-from stack.parts.task_output import printed
+from stack.parts.airflow_api import AirflowApi
+from stack.parts.dag_run import watch
+from stack.parts.task_output import printed, task_log
 
 WITHIN = 1800.0  # seconds
 
@@ -17,6 +18,6 @@ def run(instance: Instance, dag: str, task: str, conf: dict, say: Callable[[str]
         run_id = api.trigger(dag, conf)
     else:
         run_id = api.start(dag)  # a run that the schedule makes does the same
-    api.watch(dag, run_id, say, WITHIN)
+    watch(api, dag, run_id, say, WITHIN)
     found = api.call("GET", f"dags/{dag}/dagRuns/{run_id}/taskInstances")["task_instances"]
     return printed(next(task_log(instance, each) for each in found if each["task_id"] == task))

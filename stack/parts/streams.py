@@ -11,7 +11,7 @@ from contracts.feeds import load_feed
 from contracts.queries import load_application
 from stack.errors import StackError, first_line, tail
 from stack.instance import Instance
-from stack.parts import job
+from stack.parts import airflow, job
 from stack.parts.airflow_api import AirflowApi
 from supervision.files import StreamFolder
 from supervision.status import StreamStatus, read_status
@@ -49,16 +49,25 @@ class Stream:
         load_feed(self.of) if self.kind == "score" else load_application(self.of)
 
 
+def switch_on(instance: Instance, stream: Stream, say: Say) -> None:
+    """Have Airflow keep the stream running. One that was given up is tried at once."""
+    stream.declared()
+    stream.folder(instance).clear_given_up()
+    AirflowApi(instance).unpause(stream.dag)
+    say(f"{stream.dag} is on: Airflow keeps it running")
+
+
 def start(instance: Instance, stream: Stream, say: Say) -> None:
-    """Switch on the stream's DAG, and wait until the stream runs. One that was given up is tried at once.
+    """Switch on the stream's DAG, and wait until the stream runs."""
+    switch_on(instance, stream, say)
+    await_running(instance, stream, say)
+
+
+def await_running(instance: Instance, stream: Stream, say: Say) -> None:
+    """Wait until a stream runs that was switched on.
 
     Says why a driver ended when Airflow launches it again. Raises StackError if it is given up, or does not run in time.
     """
-    stream.declared()
-    api = AirflowApi(instance)
-    stream.folder(instance).clear_given_up()
-    api.unpause(stream.dag)
-    say(f"{stream.dag} is on: Airflow keeps it running")
     began, reported = time.monotonic(), ""
 
     def look(seen: StreamStatus) -> None:
@@ -106,6 +115,7 @@ def _await(
     deadline = time.monotonic() + seconds
     while (seen := stream.status(instance)).state != wanted:
         look(seen)
+        airflow.require_started(instance)
         if time.monotonic() > deadline:
             what = f"{seen.name} is {seen.state} after {seconds:.0f} s; its log ends:\n{tail(seen.log)}"
             raise StackError(what, log=seen.log, remedy=remedy)

@@ -4,9 +4,27 @@ import json
 import re
 from pathlib import Path
 
+from stack.instance import Instance
+from stack.parts import airflow
+
 # How lines begin that the hook, Spark or the JVM printed.
 OTHERS = re.compile(r"Spark-Submit cmd|\d{4}-\d\d-\d\dT|WARN|INFO|ERROR |:: |\d\d/\d\d/\d\d ")
 LINES = 15
+
+
+def label(task: dict) -> str:
+    """A task for people: its name, and which of the mapped ones."""
+    name = task["task_id"].rsplit(".", 1)[-1]
+    mapped = task.get("rendered_map_index") or (task["map_index"] if task["map_index"] > 0 else "")
+    return f"{name}[{mapped}]" if mapped else name
+
+
+def task_log(instance: Instance, task: dict) -> Path:
+    """Where a task's latest attempt logged."""
+    parts = [f"dag_id={task['dag_id']}", f"run_id={task['dag_run_id']}", f"task_id={task['task_id']}"]
+    if task["map_index"] >= 0:
+        parts.append(f"map_index={task['map_index']}")
+    return airflow.folder(instance).joinpath("logs", *parts, f"attempt={task['try_number']}.log")
 
 
 def printed(log: Path) -> list[str]:

@@ -73,7 +73,7 @@ def part(instance: Instance) -> process.Part:
     return process.Part(
         name=NAME,
         command=[sys.executable, "-m", "stack.parts.watcher"],
-        environment=instance.process_environment(VARIABLES),  # for the parts that it starts
+        environment=instance.process_environment(VARIABLES) | alerts.variables(instance),  # for the parts that it starts
         healthy=lambda: healthy(instance),
         prepare=lambda: (instance.path / STATE).unlink(missing_ok=True),
         folder=ROOT,
@@ -81,6 +81,9 @@ def part(instance: Instance) -> process.Part:
 
 
 def start(instance: Instance) -> None:
+    """Or start it again, if `alerts` has got other values since: it would start that without them."""
+    if alerts.outdated(instance, NAME):
+        process.stop(instance, NAME)
     process.start(instance, part(instance))
     process.wait(instance, part(instance))
 

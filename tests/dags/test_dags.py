@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.encoders import coerce_to_core_timetable
+from airflow.task.priority_strategy import validate_and_load_priority_weight_strategy
 
 from contracts.feeds import load_feed, load_feeds
 from contracts.queries import load_queries
@@ -53,6 +54,18 @@ def test_people_hear_of_a_night_that_is_late_refused_or_failed(bag, feed):
 def test_people_hear_of_an_archive_or_a_repair_that_failed(bag, kind):
     for feed in FEEDS:
         assert f"{kind}.{feed} has failed" in bag.dags[f"{kind}.{feed}"].on_failure_callback.summary
+
+
+def test_what_a_person_waits_for_gets_a_slot_of_the_pool_before_the_nights(bag):
+    weights = {
+        kind: [
+            validate_and_load_priority_weight_strategy(task.weight_rule).get_weight(SimpleNamespace(task=task))
+            for feed in FEEDS
+            for task in bag.dags[f"{kind}.{feed}"].tasks
+        ]
+        for kind in ("bootstrap_feed", "nightly_baseline")
+    }
+    assert min(weights["bootstrap_feed"]) > max(weights["nightly_baseline"])
 
 
 @pytest.mark.full

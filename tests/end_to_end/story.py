@@ -24,6 +24,7 @@ from sources.simulator import Simulation
 from stack.errors import StackError
 from stack.instance import Instance
 from stack.parts.airflow_api import ACTIVE, AirflowApi
+from stack.parts.dag_run import watch
 from supervision.files import StreamFolder
 from supervision.status import StreamStatus, read_status
 from tests.end_to_end import oracle
@@ -71,7 +72,7 @@ class Story:
         self.play(rounds=6)
         self.all_judged()
         self.first_night = self.api.start(NIGHTLY)
-        self.api.watch(NIGHTLY, self.first_night, print, NIGHT)
+        watch(self.api, NIGHTLY, self.first_night, print, NIGHT)
         self.first = self.promoted(self.first_night)
         self.check_content(self.first)
         self.sees(self.first)
@@ -85,14 +86,14 @@ class Story:
     def nightly(self, as_of: dt.date | None = None, **conf) -> str:
         """A night, today's unless said otherwise, that succeeds; raises StackError when a task fails. The run's id."""
         run = self.begin(NIGHTLY, as_of and str(as_of), **conf)
-        self.api.watch(NIGHTLY, run, print, NIGHT)
+        watch(self.api, NIGHTLY, run, print, NIGHT)
         return run
 
     def refused(self, as_of: dt.date | None = None) -> tuple[str, StackError]:
         """A night whose candidate the gate refuses: the run's id, and what is said."""
         run = self.begin(NIGHTLY, as_of and str(as_of))
         with pytest.raises(StackError, match="gate refused candidate") as refused:
-            self.api.watch(NIGHTLY, run, print, NIGHT)
+            watch(self.api, NIGHTLY, run, print, NIGHT)
         return run, refused.value
 
     def begin(self, dag: str, partition: str | None = None, **conf) -> str:
@@ -139,7 +140,7 @@ class Story:
     def roll_back(self, version: int, reason: str) -> int:
         """Another version is put in force again, and the stream goes by it; the version that this makes."""
         run = self.begin(ROLLBACK, version=version, reason=reason)
-        self.api.watch(ROLLBACK, run, print, NIGHT)
+        watch(self.api, ROLLBACK, run, print, NIGHT)
         self.sees(made := self.promoted(run))
         return made
 

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from contracts.users import Users
 from stack.commands.cli import app
 from stack.parts import airflow
+from stack.parts.dag_run import watch
 from tests.end_to_end import oracle
 from tests.end_to_end.story import FEED, NIGHT, SERVICES, Story
 from tests.support.waiting import until
@@ -36,7 +37,7 @@ def paused_after(story: Story, *dags: str) -> Iterator[None]:
 def run(story: Story, dag: str) -> str:
     """The run that is due, or one of now; its id, once it has succeeded."""
     started = story.api.start(dag)
-    story.api.watch(dag, started, print, NIGHT)
+    watch(story.api, dag, started, print, NIGHT)
     return started
 
 
@@ -86,7 +87,7 @@ def test_late_readings_are_archived_and_repair_the_baseline_by_themselves(story)
         caused = {"run_type": "asset_triggered", "order_by": "-run_after", "limit": 1}
         runs = until("the repair", lambda: story.api.call("GET", f"dags/{REPAIR}/dagRuns", params=caused)["dag_runs"], 300)
         repair = runs[0]["dag_run_id"]
-        story.api.watch(REPAIR, repair, print, NIGHT)
+        watch(story.api, REPAIR, repair, print, NIGHT)
     assert rows_of(story, date) == sent_of(story, date)
     assert note_of(history(story), repair)["repaired"][0] == str(date)
     story.sees(version := story.promoted(repair))
@@ -107,7 +108,7 @@ def test_rows_that_were_lost_come_back_from_the_topic(story):
     with paused_after(story, REPAIR):
         story.api.unpause(REPAIR)
         repair = story.begin(REPAIR, **{"from": str(date), "to": str(date), "reason": "a disk was full"})
-        story.api.watch(REPAIR, repair, print, NIGHT)
+        watch(story.api, REPAIR, repair, print, NIGHT)
     assert rows_of(story, date) == sent_of(story, date)
     note = note_of(history(story), repair)
     assert (note["repaired"], note["reason"]) == ([str(date)] * 2, "a disk was full")

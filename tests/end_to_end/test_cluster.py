@@ -22,6 +22,7 @@ from stack.install import java
 from stack.instance import HOST, Instance, free_ports
 from stack.parts import lifecycle
 from stack.parts.airflow_api import AirflowApi
+from stack.parts.dag_run import watch
 from supervision.files import StreamFolder
 from supervision.status import read_status
 from tests.support import topics
@@ -107,7 +108,7 @@ def test_a_night_and_a_stream_run_on_the_clusters_workers(cluster, instance):
     hour = int(dt.datetime.now(dt.UTC).replace(minute=0, second=0, microsecond=0).timestamp() * 1000)
     send(instance, Simulation(FEED, ["I-94"], 7).readings(hour - DAYS * 86_400_000, hour))
     api, nightly = AirflowApi(instance), f"nightly_baseline.{FEED.name}"
-    api.watch(nightly, api.start(nightly), print, 600)
+    watch(api, nightly, api.start(nightly), print, 600)
     rows = deltalake.DeltaTable(str(instance.lake / "baseline" / FEED.table)).to_pyarrow_table(columns=["DayType", "Last4Avg"])
     assert sorted(rows.column("DayType").to_pylist()) == [1, 2, 3, 4, 5, 6, 7]
     done = {each["name"]: each for each in cluster.state()["completedapps"]}

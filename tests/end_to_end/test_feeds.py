@@ -20,6 +20,7 @@ import pytest
 from stack.errors import StackError
 from stack.instance import Instance
 from stack.parts.airflow_api import AirflowApi
+from stack.parts.dag_run import watch
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.full]
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -112,7 +113,7 @@ def test_a_capture_becomes_a_baseline_that_a_second_computation_agrees_with(plat
     conf = {"path": str(SAMPLES / capture.file), "service": capture.service, "timezone": str(capture.clock)}
     conf |= {"time_column": capture.time, "value_column": capture.value}
     run = api.call("POST", f"dags/{dag}/dagRuns", json={"logical_date": None, "conf": conf})["dag_run_id"]
-    api.watch(dag, run, print, 600)
+    watch(api, dag, run, print, 600)
     rows = (
         deltalake.DeltaTable(str(platform_stack.lake / "baseline" / capture.feed.replace("-", "_")))
         .to_pyarrow_table()
@@ -141,7 +142,7 @@ def test_a_capture_with_mistakes_loads_nothing_and_names_them_all(platform_stack
     capture.write_text("ServiceName,Timestamp,Value\nI-94,noon,5\nI-94,2018-10-01 00:00:00,-5\n")
     run = api.call("POST", f"dags/{dag}/dagRuns", json={"logical_date": None, "conf": {"path": str(capture)}})["dag_run_id"]
     with pytest.raises(StackError) as failed:
-        api.watch(dag, run, print, 300)
+        watch(api, dag, run, print, 300)
     assert "noon" in str(failed.value)
     assert "-5" in str(failed.value)
     assert version() == before

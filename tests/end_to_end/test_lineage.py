@@ -15,7 +15,9 @@ from contracts.feeds import load_feed
 from dags.lineage import WITHIN
 from stack.instance import Instance
 from stack.parts import airflow, process
-from stack.parts.airflow_api import AirflowApi, task_log
+from stack.parts.airflow_api import AirflowApi
+from stack.parts.dag_run import watch
+from stack.parts.task_output import task_log
 from supervision.files import StreamFolder
 from tests.support.drivers import STAND_IN, kill_all
 from tests.support.waiting import until
@@ -102,7 +104,7 @@ def datasets(event: dict) -> tuple[list[str], list[str]]:
 
 def run(api: AirflowApi, dag: str) -> str:
     run = api.start(dag)
-    api.watch(dag, run, print, ENOUGH)
+    watch(api, dag, run, print, ENOUGH)
     return run
 
 
@@ -161,7 +163,7 @@ def a_stream_is_told_once(instance: Instance, api: AirflowApi, backend) -> None:
 
 def found(api: AirflowApi, instance: Instance, run: str) -> tuple[str, float]:
     """The log of `find_incidents` in that run, and how long it took."""
-    api.watch(FIND, run, print, ENOUGH)
+    watch(api, FIND, run, print, ENOUGH)
     [task] = api.call("GET", f"dags/{FIND}/dagRuns/{run}/taskInstances")["task_instances"]
     log = task_log(instance, task)
     until("its log", log.exists)

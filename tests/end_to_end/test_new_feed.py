@@ -113,7 +113,7 @@ def test_a_csv_becomes_a_feed_that_is_scored_charted_and_alerting_by_the_printed
     print(f"{time.monotonic() - began:.0f} s until all runs")
     said = typed(f"sundial new feed shop-calls --from {shlex.quote(str(file))} --timezone {zone}").splitlines()
     commands = [line.strip() for line in said if line.startswith("  sundial ")]
-    assert [command.split()[1] for command in commands] == ["bootstrap", "up", "streams", "queries", "replay"]
+    assert [command.split()[1] for command in commands] == ["up", "bootstrap", "streams", "queries", "replay"]
     (copy / "schemas/alerts").mkdir(exist_ok=True)
     (copy / "schemas/alerts/on-call.yaml").write_text(ROUTE)
     for command in commands:

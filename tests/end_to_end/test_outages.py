@@ -10,6 +10,7 @@ import signal
 import psutil
 import pytest
 
+from stack.parts.dag_run import watch
 from supervision.task_life import VARIABLE
 from tests.end_to_end.outages import PARTS, driver_of_task, strike, survives
 from tests.end_to_end.story import NIGHT, NIGHTLY
@@ -38,7 +39,7 @@ def test_the_process_of_a_nightly_task_is_killed(story):
     orphans = [driver, driver.parent()]
     os.kill(int(driver.environ()[VARIABLE].split()[1]), signal.SIGKILL)
     until("the end of the orphans", lambda: not any(each.is_running() for each in orphans), 60)
-    story.api.watch(NIGHTLY, run, print, NIGHT)
+    watch(story.api, NIGHTLY, run, print, NIGHT)
     tries = story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}/taskInstances/build_baseline/tries")["task_instances"]
     assert [each["state"] for each in sorted(tries, key=lambda each: each["try_number"])] == ["failed", "success"]
     story.sees(version := story.promoted(run))

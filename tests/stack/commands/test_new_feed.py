@@ -225,15 +225,15 @@ def test_a_terminal_is_asked_and_what_it_says_is_checked(monkeypatch, tmp_path):
         ask("--value-column", "which column", ["calls", "errors"])
 
 
-@pytest.mark.parametrize("incidents_run", [False, True])
-def test_start_brings_up_loads_and_scores_in_this_order(monkeypatch, tmp_path, capsys, incidents_run):
-    """What the detector learns from the file is there before the query of incidents begins to read the feed."""
+def test_start_brings_up_loads_and_scores_in_this_order(monkeypatch, tmp_path, capsys):
+    """The stream's driver starts while the file is loaded. What the detector learns from the file is there before the first
+    reading is sent, with which the query of incidents begins the feed."""
     did = []
     monkeypatch.setattr(lifecycle, "up", lambda instance, say: did.append("up"))
     monkeypatch.setattr(batch_run, "run", lambda instance, dag, task, conf, say: did.append((dag, task, conf)) or ["4,320 rows"])
-    monkeypatch.setattr(streams, "start", lambda instance, stream, say: did.append(stream))
-    monkeypatch.setattr(streams.Stream, "state", lambda stream, instance: "running" if incidents_run else "never started")
-    monkeypatch.setattr(main_job, "await_stream", lambda instance, feed, least: did.append((feed.name, least)))
+    for name in ("switch_on", "await_running", "start"):
+        monkeypatch.setattr(streams, name, lambda instance, stream, say, name=name: did.append((name, stream.of)))
+    monkeypatch.setattr(main_job, "await_stream", lambda instance, feed: did.append(("baseline", feed.name)))
     monkeypatch.setattr(last_day, "send", lambda instance, capture, since: did.append((capture, since)) or 288)
     monkeypatch.setattr(main_job, "await_scored", lambda instance, feed: did.append("scored"))
     file = calls(tmp_path)
@@ -245,14 +245,12 @@ def test_start_brings_up_loads_and_scores_in_this_order(monkeypatch, tmp_path, c
         ("bootstrap_feed.road-traffic", "bootstrap", {"path": str(file)} | columns),
         ("find_incidents.road-traffic", "find_incidents", {}),
     ]
-    score, incidents = streams.Stream("road-traffic", "score"), streams.Stream("incidents", "queries")
     mapped = {"service_column": "shop", "time_column": "when", "value_column": "calls", "separator": "semicolon"}
     sent = (Capture(file, load_feed("road-traffic"), **mapped), found.last - 86_400_000)
-    played = [("road-traffic", -1), sent, "scored"]
-    assert did == ([*loaded, "up", score, *played] if incidents_run else ["up", *loaded, score, incidents, *played])
+    streamed = [("await_running", "road-traffic"), ("start", "incidents"), ("baseline", "road-traffic"), sent, "scored"]
+    assert did == ["up", ("switch_on", "road-traffic"), *loaded, *streamed]
     said = capsys.readouterr().out
     assert "288 readings of the file's last day were sent, and are scored" in said
     assert f"Chart: {instance.api}/?feed=road-traffic&from=" in said
-    printed = new_feed.next_commands("road-traffic", found, "sundial", incidents_run)
-    first = ["bootstrap", "up"] if incidents_run else ["up", "bootstrap"]
-    assert [command.split()[1] for command, _ in printed] == [*first, "streams", "queries", "replay"]
+    printed = new_feed.next_commands("road-traffic", found, "sundial")
+    assert [command.split()[1] for command, _ in printed] == ["up", "bootstrap", "streams", "queries", "replay"]

@@ -71,12 +71,12 @@ def test_without_a_file_a_terminal_is_asked(monkeypatch):
         new_feed_questions.said("logins", 60, None, None, None, None)
 
 
-def test_start_without_a_file_loads_nothing_and_leaves_incidents_that_run(monkeypatch, tmp_path, capsys):
+def test_start_without_a_file_loads_nothing(monkeypatch, tmp_path, capsys):
     did = []
     monkeypatch.setattr(lifecycle, "up", lambda instance, say: did.append("up"))
-    monkeypatch.setattr(streams, "start", lambda instance, stream, say: did.append(stream))
-    monkeypatch.setattr(streams.Stream, "state", lambda stream, instance: "running")
+    for name in ("switch_on", "await_running", "start"):
+        monkeypatch.setattr(streams, name, lambda instance, stream, say, name=name: did.append((name, stream.of)))
     instance = Instance(tmp_path / "home").make(base=0)
     new._start(instance, "road-traffic", None)
-    assert did == ["up", streams.Stream("road-traffic", "score")]
+    assert did == ["up", ("switch_on", "road-traffic"), ("await_running", "road-traffic"), ("start", "incidents")]
     assert f"Chart: {instance.api}/?feed=road-traffic\n" in capsys.readouterr().out

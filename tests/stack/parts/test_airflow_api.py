@@ -1,4 +1,5 @@
-"""Whichever request the scheduler's own run comes before: a DAG that is started has one run, and that one is returned."""
+"""Whichever request the scheduler's own run comes before: a DAG that is started has one run, and that one is returned. An API
+server that died is waited for, one that was stopped is not."""
 
 import datetime as dt
 import json
@@ -8,6 +9,7 @@ import pytest
 
 from stack.errors import StackError
 from stack.instance import Instance
+from stack.parts import airflow as parts
 from stack.parts import airflow_api
 from stack.parts.airflow_api import AirflowApi
 
@@ -84,3 +86,55 @@ def test_a_scheduler_that_makes_no_run_is_named(api, monkeypatch):
     monkeypatch.setattr(airflow_api, "SCHEDULED_WITHIN", 0.0)
     with pytest.raises(StackError, match="the scheduler has made no run"):
         api(Airflow(1000)).start(DAG)
+
+
+class Away(Airflow):
+    """Nobody answers so many requests; then it is back."""
+
+    def __init__(self, refused: int, error: type[httpx.TransportError] = httpx.ConnectError):
+        super().__init__(0, due=False)
+        self.refused, self.error, self.asked = refused, error, 0
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/auth/token":
+            return super().answer(request)
+        self.asked += 1
+        if self.asked <= self.refused:
+            raise self.error("refused", request=request)
+        return super().answer(request)
+
+
+def recorded(of: AirflowApi) -> None:
+    """As if Airflow's parts had been started."""
+    for name in parts.COMPONENTS:
+        (of.instance.runs / f"{name}.json").write_text("{}")
+
+
+def test_an_api_server_that_died_is_waited_for(api):
+    session = api(airflow := Away(5))
+    recorded(session)
+    assert session.start(DAG) == "manual__1"
+    assert airflow.asked > 5
+
+
+def test_one_of_a_stack_that_was_stopped_is_not(api):
+    session = api(airflow := Away(5))
+    with pytest.raises(StackError, match="was stopped"):
+        session.start(DAG)
+    assert airflow.asked == 1
+
+
+def test_one_that_stays_away_is_named(api, monkeypatch):
+    monkeypatch.setattr(airflow_api, "BACK_WITHIN", 0.0)
+    session = api(Away(5))
+    recorded(session)
+    with pytest.raises(StackError, match=f"did not answer GET dags/{DAG}: refused"):
+        session.start(DAG)
+
+
+def test_what_broke_off_is_not_asked_again_as_it_may_have_been_done(api):
+    session = api(airflow := Away(5, httpx.ReadTimeout))
+    recorded(session)
+    with pytest.raises(StackError, match="did not answer"):
+        session.trigger(DAG, {})
+    assert airflow.asked == 1

@@ -49,7 +49,7 @@ def test_messages_that_were_given_up_and_targets_that_are_held_are_shown(tmp_pat
     assert "alerts: 0 messages wait, the oldest for 0 s; 3 were given up since the process was started" in shown
     assert (
         "alerts: on-call: target: the environment variable X is not set; its messages wait: "
-        "set the right variables in a shell, and run there: sundial down && sundial up"
+        "set the right variables in a shell, and run there: sundial up"
     ) in shown
     assert "a route of alerts is held; the log may say why" in shown
     assert alerts.messages(instance) is None

@@ -8,7 +8,7 @@ import pytest
 
 from stack.errors import StackError
 from stack.instance import Instance
-from stack.parts import streams
+from stack.parts import airflow, streams
 from stack.parts.streams import Stream
 from supervision.files import StreamFolder
 from supervision.status import read_status
@@ -32,6 +32,8 @@ def instance(tmp_path, stream, monkeypatch) -> Instance:
     monkeypatch.setattr(streams, "AirflowApi", Api)
     made = Instance(tmp_path).make(base=0)
     stream.folder(made).path.mkdir(parents=True)
+    for name in airflow.COMPONENTS:  # as if it had been started
+        (made.runs / f"{name}.json").write_text("{}")
     return made
 
 
@@ -71,3 +73,10 @@ def test_one_that_was_given_up_is_tried_at_once_and_why_it_ends_is_said(instance
     )
     command = {"queries": "sundial queries start rides", "score": "sundial streams start service-use"}[stream.kind]
     assert failure.value.remedy == f"correct what it names, then: {command}"
+
+
+def test_a_stack_that_is_stopped_meanwhile_ends_the_wait(instance, stream):
+    for file in instance.runs.glob("airflow-*.json"):
+        file.unlink()
+    with pytest.raises(StackError, match="was stopped"):
+        streams.start(instance, stream, lambda _: None)

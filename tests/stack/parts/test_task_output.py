@@ -3,12 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
-from stack.errors import StackError
-from stack.instance import Instance
-from stack.parts import airflow_api
-from stack.parts.airflow_api import AirflowApi
 from stack.parts.task_output import LINES, failure, printed
 
 HOOK = "airflow.providers.apache.spark.hooks.spark_submit.SparkSubmitHook"
@@ -63,17 +57,3 @@ def test_a_log_that_was_cut_off_or_never_written_is_no_mistake(tmp_path):
 
 def test_what_the_job_printed_is_told_from_what_others_did(tmp_path):
     assert printed(log(tmp_path, *BEGUN, raised=False)) == ["reading cars.csv: 1 file(s), CSV"]
-
-
-def test_a_failed_run_names_the_task_its_error_the_log_and_what_to_do(tmp_path, monkeypatch):
-    task = {"dag_id": "d", "dag_run_id": "r", "task_id": "bootstrap", "map_index": -1, "try_number": 1, "state": "failed"}
-    file = log(tmp_path, *BEGUN, *((line, HOOK) for line in ERROR))
-    monkeypatch.setattr(airflow_api, "task_log", lambda instance, failed: file)
-    api = AirflowApi.__new__(AirflowApi)
-    api.instance = Instance(tmp_path / "home").make(base=0)
-    monkeypatch.setattr(api, "call", lambda method, path, **more: {"state": "running", "task_instances": [task]})
-    with pytest.raises(StackError) as failed:
-        api.watch("d", "r", lambda line: None, 1)
-    said = str(failed.value).splitlines()
-    assert said[:4] == ["d failed in bootstrap:", *(f"07:05:12 {line}" for line in ERROR), f"log: {file}"]
-    assert said[4].startswith("what to do: see ")
