@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from bench.platform import wait_for
 from stack.instance import Instance
-from stack.parts.airflow_api import ENDED
+from stack.parts.dag_run import ENDED
 from stack.parts.process import log_file
 
 WITHIN = 600.0  # seconds until the question, and until Airflow is ready for the answer

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from stack.parts.airflow_api import ENDED
+from stack.parts.dag_run import ENDED
 from tests.end_to_end.story import HISTORY_DAYS
 from tests.support.waiting import until
 
