@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -15,6 +16,7 @@ from jobs.errors import JobError
 from jobs.transforms import history_rows
 
 ROWS_PER_FILE = 4_000_000
+IN_MEMORY = 2_000_000  # rows that may pass through this process
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,16 @@ def read(session: SparkSession, table: tables.Table) -> DataFrame:
 def write(
     session: SparkSession, table: tables.Table, rows: DataFrame, dates: Iterable[dt.date], note: dict, **options: str
 ) -> None:
-    """Make these dates hold exactly these rows, the latest of each reading, in one commit."""
-    files = max(session.sparkContext.defaultParallelism, rows.count() // ROWS_PER_FILE)
-    table.replace(history_rows.latest(rows, files), dates, note, **options)
+    """Make these dates hold exactly these rows, the latest of each reading, in one commit.
+
+    The first rows of a table may be a capture of thousands of dates, each with a file of its own. For each file, Spark takes as
+    long as delta-rs for thirty.
+    """
+    count = rows.count()
+    laid_out = history_rows.latest(rows, max(session.sparkContext.defaultParallelism, count // ROWS_PER_FILE))
+    if table.version() < 0 and not options and 0 < count <= IN_MEMORY:
+        found = laid_out.toArrow()
+        nullable = pa.schema([field.with_nullable(True) for field in found.schema])  # as Spark makes tables
+        table.write(iter(found.cast(nullable).to_batches()), dates, note, after=-1)
+    else:
+        table.replace(laid_out, dates, note, **options)

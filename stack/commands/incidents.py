@@ -38,10 +38,10 @@ def list_(
             for each in incident_tables.found(context.obj, declared)
             if not (only_open and each.end) and service in (None, each.service)
         ]
-        today = f"those of today: the page, and sundial read {declared.incidents_topic} --latest"
-        console.print(_incidents(found[:limit]) if found else f"The nightly walk found none; {today}.", soft_wrap=True)
+        console.print(_incidents(found[:limit]) if found else "The nightly walk found none.", soft_wrap=True)
         if len(found) > limit:
             console.print(f"{len(found) - limit} more; show them with --limit {len(found)}.")
+        console.print(f"Those since that walk: the page, and sundial read {declared.incidents_topic} --latest", soft_wrap=True)
         if said := incident_tables.said(context.obj, declared):
             console.print(_statements(said), soft_wrap=True)
 

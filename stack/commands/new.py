@@ -115,7 +115,7 @@ def feed_(
         for path in files:
             console.print(f"{'there already, the same' if there else 'written'}: {path}", soft_wrap=True)
         if start:
-            _start(instance, name, found)
+            _start(instance, name, found, _sundial(context))
         else:
             _print_next(context, name, found)
 
@@ -153,11 +153,15 @@ def _print_found(found: Found) -> None:
     console.print(table, soft_wrap=True)
 
 
-def _print_next(context: typer.Context, name: str, found: Found | None) -> None:
+def _sundial(context: typer.Context) -> str:
+    """How the command is called, for the commands that are printed."""
     by_option = context.find_root().get_parameter_source("home").name == "COMMANDLINE"
-    sundial = f"sundial --home {shlex.quote(str(context.obj.path))}" if by_option else "sundial"
+    return f"sundial --home {shlex.quote(str(context.obj.path))}" if by_option else "sundial"
+
+
+def _print_next(context: typer.Context, name: str, found: Found | None) -> None:
     console.print("Next:")
-    for command, what in new_feed.next_commands(name, found, sundial):
+    for command, what in new_feed.next_commands(name, found, _sundial(context)):
         console.print(f"  # {what}", soft_wrap=True, markup=False)
         console.print(f"  {command}", soft_wrap=True, markup=False)
     _print_page(context.obj, name, found)
@@ -196,8 +200,8 @@ def _score_last_day(instance: Instance, name: str, found: Found, say: Callable[[
     say(f"{sent:,} readings of the file's last day were sent, and are scored")
 
 
-def _start(instance: Instance, name: str, found: Found | None) -> None:
-    """The commands of `new_feed.next_commands`. The stream's driver starts while the file is loaded."""
+def _start(instance: Instance, name: str, found: Found | None, sundial: str) -> None:
+    """The commands of `new_feed.next_commands`; but the stream's driver starts while the file is loaded."""
     from stack.parts import lifecycle, streams
     from stack.parts.streams import Stream
 
@@ -210,4 +214,7 @@ def _start(instance: Instance, name: str, found: Found | None) -> None:
     streams.start(instance, Stream(incident_queries.NAME, "queries"), say)
     if found and new_feed.can_be_played(found):
         _score_last_day(instance, name, found, say)
+        console.print("Send readings of your own, in a file with the same columns:")
+        console.print(f"  {new_feed.further_readings(name, found, sundial)}", soft_wrap=True, markup=False)
+    console.print("Notify people of its incidents: docs/alerts.md")
     _print_page(instance, name, found)

@@ -163,10 +163,19 @@ def next_commands(name: str, found: Found | None, sundial: str) -> list[tuple[st
     loading = (load, "loads it as history, builds a baseline from it, and finds its incidents")
     commands = [up, loading, *start]
     if can_be_played(found):
-        last_day = {"time_unit": None, "from": _at(last_day_of(found)).strftime("%Y-%m-%dT%H:%M:%SZ")}
-        played = f"{sundial} replay {file} --feed {name} {_options(conf | last_day)}"
+        since = {"from": _at(last_day_of(found)).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        played = _replay(sundial, file, name, {**conf, **since})
         commands.append((played, "sends the file's last day as it is, until you have a producer"))
     return commands
+
+
+def further_readings(name: str, found: Found, sundial: str) -> str:
+    """The command that sends a file with the columns of the one that was found in."""
+    return _replay(sundial, f"next{found.sample.path.suffix}", name, mapping(name, found))
+
+
+def _replay(sundial: str, file: str, name: str, conf: Mapping[str, str | int | None]) -> str:
+    return f"{sundial} replay {file} --feed {name} {_options({**conf, 'time_unit': None})}"
 
 
 def can_be_played(found: Found) -> bool:

@@ -91,6 +91,7 @@ def tables(instance):
 
 A = "a@2026-06-01T12:00:00Z deviation 2026-06-01T12:02:00Z why 2 excluded (2)"
 B = "b@2026-06-01T12:05:00Z deviation open why 5 false alarm (1)"
+SINCE = "Those since that walk: the page, and sundial read service-use.incidents --latest"
 C = "c@2026-06-01T12:09:00Z deviation 2026-06-01T12:09:00Z why 9 acknowledged (7)"
 
 
@@ -99,7 +100,7 @@ def test_each_incident_is_listed_as_it_is_by_now_with_the_statement_that_judges_
     assert (code, output.splitlines()) == (
         0,
         [
-            *("incident kind until cause statement", C, B, A, "In force", "statement says by at reason"),
+            *("incident kind until cause statement", C, B, A, SINCE, "In force", "statement says by at reason"),
             "1 false alarm: b@2026-06-01T12:05:00Z mara 2026-06-01T12:00:00Z a [red]drill",
             "2 excluded: a, 2026-06-01T12:00:00Z to 2026-06-01T12:03:00Z mara 2026-06-01T12:00:00Z a [red]drill",
             "3 excluded: all services, 2026-06-01T11:57:00Z to 2026-06-01T12:00:00Z mara 2026-06-01T12:00:00Z a [red]drill",
@@ -116,12 +117,11 @@ def test_each_incident_is_listed_as_it_is_by_now_with_the_statement_that_judges_
 )
 def test_the_list_can_be_narrowed(incidents, tables, options, rows):
     code, output, _ = incidents("list", "service-use", *options)
-    assert (code, output.split("\nIn force")[0].splitlines()[1:]) == (0, rows)
+    assert (code, output.split("\nIn force")[0].splitlines()[1:]) == (0, [*rows, SINCE])
 
 
 def test_without_tables_there_are_no_incidents(incidents):
-    none = "The nightly walk found none; those of today: the page, and sundial read service-use.incidents --latest."
-    assert incidents("list", "service-use") == (0, none, "")
+    assert incidents("list", "service-use") == (0, f"The nightly walk found none.\n{SINCE}", "")
 
 
 def test_each_verdict_is_a_run_of_the_dag(incidents, asked):

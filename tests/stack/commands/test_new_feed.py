@@ -239,7 +239,7 @@ def test_start_brings_up_loads_and_scores_in_this_order(monkeypatch, tmp_path, c
     file = calls(tmp_path)
     found = found_in(read_sample(file), Given(timezone="Europe/Berlin"), pytest.fail)
     instance = Instance(tmp_path / "home").make(base=0)
-    new._start(instance, "road-traffic", found)
+    new._start(instance, "road-traffic", found, "sundial --home there")
     columns = {"service_column": "shop", "time_column": "when", "value_column": "calls", "separator": "semicolon"}
     loaded = [
         ("bootstrap_feed.road-traffic", "bootstrap", {"path": str(file)} | columns),
@@ -251,6 +251,8 @@ def test_start_brings_up_loads_and_scores_in_this_order(monkeypatch, tmp_path, c
     assert did == ["up", ("switch_on", "road-traffic"), *loaded, *streamed]
     said = capsys.readouterr().out
     assert "288 readings of the file's last day were sent, and are scored" in said
+    columns = "--service-column shop --time-column when --value-column calls --separator semicolon"
+    assert f"\n  sundial --home there replay next.csv --feed road-traffic {columns}\n" in said
     assert f"Chart: {instance.api}/?feed=road-traffic&from=" in said
     printed = new_feed.next_commands("road-traffic", found, "sundial")
     assert [command.split()[1] for command, _ in printed] == ["up", "bootstrap", "streams", "queries", "replay"]

@@ -77,6 +77,6 @@ def test_start_without_a_file_loads_nothing(monkeypatch, tmp_path, capsys):
     for name in ("switch_on", "await_running", "start"):
         monkeypatch.setattr(streams, name, lambda instance, stream, say, name=name: did.append((name, stream.of)))
     instance = Instance(tmp_path / "home").make(base=0)
-    new._start(instance, "road-traffic", None)
+    new._start(instance, "road-traffic", None, "sundial")
     assert did == ["up", ("switch_on", "road-traffic"), ("await_running", "road-traffic"), ("start", "incidents")]
     assert f"Chart: {instance.api}/?feed=road-traffic\n" in capsys.readouterr().out
