@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 
 Event = Literal["opened", "escalated", "reminder", "closed"]
 Incident = dict[str, Any]  # as the record in schemas/avro/incident, times in ISO 8601
+RECENT = dt.timedelta(days=1)
+LONGEST = dt.timedelta(days=45)  # that the page shows
 SAID = {"opened": "", "escalated": "still open: ", "reminder": "still open: ", "closed": "closed: "}
 
 
@@ -47,17 +49,37 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The subject, and why, since when and until when."""
+        """The subject, how far it deviates, why, since when and until when."""
+        peak, expected = self.incident["Peak"], self.incident["PeakExpected"]
+        figures = [] if None in (peak, expected) else [f"{_count(peak)} at its peak, {_count(expected)} expected"]
         end = f" until {self.incident['End']}" if self.incident["End"] else ""
-        return f"{self.subject}\n{self.incident['Cause']}\nsince {self.incident['Start']}{end}"
+        return "\n".join([self.subject, *figures, self.incident["Cause"], f"since {self.incident['Start']}{end}"])
 
     def link(self, page: str) -> str:
-        """To the service on the dashboard."""
+        """To the service on the dashboard: as it is now while the incident goes on, else the time of the incident."""
         service = {} if self.incident["Kind"] == "group" else {"service": self.incident["ServiceName"]}
-        return f"{page}/?{urlencode({'feed': self.feed, **service})}"
+        return f"{page}/?{urlencode({'feed': self.feed, **service, **self._window()})}"
+
+    def _window(self) -> dict[str, str]:
+        start, end = _at(self.incident["Start"]), _at(self.incident["End"] or self.incident["At"])
+        decided = dt.datetime.fromtimestamp(self.at / 1000, dt.UTC)
+        if not self.incident["End"] and decided - end < RECENT:
+            return {}
+        aside = min(max((end - start) / 2, RECENT / 2), LONGEST / 4)
+        first = max(start - aside, end + aside - LONGEST)
+        return {"from": f"{first:%Y-%m-%dT%H:%M:%SZ}", "to": f"{end + aside:%Y-%m-%dT%H:%M:%SZ}"}
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def _at(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text).astimezone(dt.UTC)
+
+
+def _count(value: float) -> str:
+    """As the page writes it: small values with a decimal."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.1f}".removesuffix(".0")
 
 
 def _digest(*words: str) -> str:

@@ -185,7 +185,7 @@ def can_be_played(found: Found) -> bool:
 
 def last_day_of(found: Found) -> int:
     """When the file's last day begins, in epoch milliseconds."""
-    return found.last - 1000 * SECONDS_PER_DAY
+    return found.last - 1000 * (SECONDS_PER_DAY - found.interval)
 
 
 def page(api: str, name: str, found: Found | None) -> str:

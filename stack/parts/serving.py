@@ -8,6 +8,7 @@ from stack.instance import HOST, ROOT, Instance
 from stack.parts import airflow, process
 
 NAME = "serving"
+PATIENCE = 10.0  # seconds: on a busy machine, a batch job may have all cores for a while
 
 
 def part(instance: Instance) -> process.Part:
@@ -35,7 +36,7 @@ def _access(instance: Instance) -> dict[str, str]:
 
 def healthy(instance: Instance) -> bool:
     try:
-        return httpx.get(f"{instance.api}/health", timeout=3).status_code == httpx.codes.OK
+        return httpx.get(f"{instance.api}/health", timeout=PATIENCE).status_code == httpx.codes.OK
     except httpx.TransportError:
         return False
 

@@ -120,7 +120,7 @@ def test_a_csv_becomes_a_feed_that_is_scored_charted_and_alerting_by_the_printed
         typed(command)
         print(f"{time.monotonic() - began:.0f} s: {command}")
 
-    day = {(shop, at): value for (shop, at), value in rows.items() if at >= newest - 24 * 3_600_000}
+    day = {(shop, at): value for (shop, at), value in rows.items() if at > newest - 24 * 3_600_000}
 
     def scored() -> dict[tuple[str, int], dict]:
         found = (oracle.record(each.value(), "scored") for each in topics.consume(instance.kafka, "shop-calls.scored"))

@@ -15,7 +15,10 @@ INCIDENT = {
     "Kind": "deviation",
     "State": "opened",
     "Start": "2026-11-23T12:00:00.000Z",
+    "At": "2026-11-23T12:00:00.000Z",
     "End": None,
+    "Peak": None,
+    "PeakExpected": None,
 }
 MESSAGE = Message("on-call", "target", "opened", "error", "f", INCIDENT | {"Score": 2.5, "Cause": "why"}, 1_795_435_200_000)
 

@@ -71,7 +71,7 @@ def test_a_feed_is_written_that_passes_the_check_and_the_next_commands_are_said(
         "sundial streams start calls",
         "sundial queries start incidents",
         f"sundial replay {quoted} --feed calls --service-column shop --time-column when --value-column calls "
-        "--separator semicolon --from 2026-09-20T21:50:00Z",
+        "--separator semicolon --from 2026-09-20T22:00:00Z",
     ]
     assert "Chart: http://127.0.0.1:18000/?feed=calls&from=2026-09-14T22%3A00%3A00Z&to=2026-09-21T22%3A00%3A00Z" in said
     checked = sundial("check")
@@ -208,7 +208,7 @@ def test_names_are_shown_and_asked_for_as_they_are(repository, sundial, tmp_path
     bootstrap = next(line for line in ran.output.splitlines() if " bootstrap " in line)
     assert shlex.split(bootstrap)[:5] == ["sundial", "--home", str(tmp_path / "other"), "bootstrap", "odd"]
     assert shlex.split(bootstrap)[-4:] == ["--value-column", "[red]it's", "--time-unit", "s"]
-    assert "--value-column '[red]it'\"'\"'s' --from 2023-11-13T22:21:20Z" in ran.output, "a replay tells the unit by itself"
+    assert "--value-column '[red]it'\"'\"'s' --from 2023-11-13T22:22:20Z" in ran.output, "a replay tells the unit by itself"
 
 
 def test_a_terminal_is_asked_and_what_it_says_is_checked(monkeypatch, tmp_path):
@@ -246,7 +246,7 @@ def test_start_brings_up_loads_and_scores_in_this_order(monkeypatch, tmp_path, c
         ("find_incidents.road-traffic", "find_incidents", {}),
     ]
     mapped = {"service_column": "shop", "time_column": "when", "value_column": "calls", "separator": "semicolon"}
-    sent = (Capture(file, load_feed("road-traffic"), **mapped), found.last - 86_400_000)
+    sent = (Capture(file, load_feed("road-traffic"), **mapped), found.last - 86_400_000 + 1000 * found.interval)
     streamed = [("await_running", "road-traffic"), ("start", "incidents"), ("baseline", "road-traffic"), sent, "scored"]
     assert did == ["up", ("switch_on", "road-traffic"), *loaded, *streamed]
     said = capsys.readouterr().out
