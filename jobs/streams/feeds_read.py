@@ -1,8 +1,8 @@
 """The feeds that a query reads as one source: which can be read, what a new one begins with, and what becomes of old ones.
 
 The offsets of such a query are by topic, so feeds may come and go without a new checkpoint. A feed begins when its topic has its
-first record: what is loaded from files before that, the query knows from the walk through history. It begins, as in a query that
-never ran, at the oldest record of its topic and with what its last night knew. So does one whose states mean something else
+first record. The query knows what was loaded from files before that from the walk through history. A feed begins, as in a query
+that never ran, at the oldest record of its topic and with what its last night knew. So does one whose states mean something else
 since a new release or another interval, time zone or holidays.
 """
 
@@ -45,7 +45,7 @@ class Declared:
         if not of_feeds or not files or files == read:
             return None
         try:
-            if files > read and not self._with_records(files - read):
+            if files > read and not self._with_records((files - read) & kafka.topics(self._platform)):
                 return None
             now = self.now()
         except (DeclarationError, JobError):
@@ -64,9 +64,8 @@ class Declared:
         return query.of_inputs(found) if found else query  # of which all that is missing is said when it starts
 
     def _with_records(self, topics: Set[str]) -> set[str]:
-        """Those of the topics that have had a record. Raises JobError where the broker does not answer."""
-        there = topics & kafka.topics(self._platform)
-        ends = kafka.Ends(self._platform, sorted(there)).now() if there else {}
+        """Those of these topics, which exist, that have had a record. Raises JobError where the broker does not answer."""
+        ends = kafka.Ends(self._platform, sorted(topics)).now() if topics else {}
         return {topic for topic, of_topic in ends.items() if any(of_topic.values())}
 
     def _has_contracts(self, query: Query) -> bool:

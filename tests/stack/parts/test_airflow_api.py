@@ -89,7 +89,7 @@ def test_a_scheduler_that_makes_no_run_is_named(api, monkeypatch):
 
 
 class Away(Airflow):
-    """Nobody answers so many requests; then it is back."""
+    """An API server that answers only after it has refused so many requests."""
 
     def __init__(self, refused: int, error: type[httpx.TransportError] = httpx.ConnectError):
         super().__init__(0, due=False)

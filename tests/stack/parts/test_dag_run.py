@@ -1,4 +1,4 @@
-"""Who watches a run of a DAG hears what changes, what a task does or waits for meanwhile, and why the run failed."""
+"""The watch of a run says which tasks change, what a long task does, what it waits for, and why the run failed."""
 
 import json
 from pathlib import Path
