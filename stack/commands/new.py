@@ -164,16 +164,20 @@ def _print_next(context: typer.Context, name: str, found: Found | None) -> None:
     for command, what in new_feed.next_commands(name, found, _sundial(context)):
         console.print(f"  # {what}", soft_wrap=True, markup=False)
         console.print(f"  {command}", soft_wrap=True, markup=False)
-    _print_page(context.obj, name, found)
+    _print_page(context.obj, name, found, _sundial(context))
 
 
-def _print_page(instance: Instance, name: str, found: Found | None) -> None:
+def _print_page(instance: Instance, name: str, found: Found | None, sundial: str) -> None:
     api = instance.api if instance.exists() else f"http://{HOST}:{DEFAULT_BASE}"
     console.print(f"Chart: {new_feed.page(api, name, found)}", soft_wrap=True, markup=False)
     if found is None:
         console.print("Send readings to its topic: docs/new-feed.md says how. A first baseline needs two dates of each day type.")
     elif found.last - found.first < new_feed.FIRST_BASELINE.total_seconds() * 1000:
         console.print("A first baseline needs two dates of each day type; these readings are of less than two weeks.")
+    if found and (said := new_feed.before_readings_of_now(name, found, sundial, dt.datetime.now(dt.UTC))):
+        what, command = said
+        console.print(what, soft_wrap=True, markup=False)
+        console.print(f"  {command}", soft_wrap=True, markup=False)
     console.print(f"When readings come each day, unpause nightly_baseline.{name} in Airflow: it keeps the baseline new.")
 
 
@@ -217,4 +221,4 @@ def _start(instance: Instance, name: str, found: Found | None, sundial: str) -> 
         console.print("Send readings of your own, in a file with the same columns:")
         console.print(f"  {new_feed.further_readings(name, found, sundial)}", soft_wrap=True, markup=False)
     console.print("Notify people of its incidents: docs/alerts.md")
-    _print_page(instance, name, found)
+    _print_page(instance, name, found, sundial)

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from contracts import avro, incident_queries
 from contracts.declarations import DeclarationError, Topic
 from contracts.feeds import SECONDS_PER_DAY
+from contracts.incidents import Incidents
 from stack.commands import check
 from stack.commands.new_query import write
 from stack.errors import StackError
@@ -22,6 +24,7 @@ from stack.sample.pace import span
 RECORD = "service_use_record"
 LONG_AGO = dt.timedelta(days=390)
 FIRST_BASELINE = dt.timedelta(days=14)
+FORGOTTEN = dt.timedelta(days=Incidents().forget_days)
 DECLARATION = """\
 # Written by `sundial new feed`{origin}, to be changed where you know better.
 name: {name}
@@ -35,7 +38,7 @@ spread_window_seconds: {window}
 rule:
   percent: 25     # Value is more than 25 % away from what is expected, and
   spread: 6       # more than 6 robust standard deviations, and
-  minimum: {minimum}  # Value or what is expected is at least {meaning}
+  minimum: {minimum:<6} # Value or what is expected is at least {meaning}
 """
 SHORT = 60  # seconds; a single reading below that is unusual by chance now and then
 SHORT_INTERVALS = """\
@@ -61,7 +64,7 @@ def declaration(name: str, found: Found, holidays: str | None, now: dt.datetime)
     """Text by path below the repository. holidays: as US or US-MN."""
     more = ""
     if now - _at(found.last) > LONG_AGO:
-        more = "history_days: 20000  # the file's readings are old; they are kept, and taken when they are played\n"
+        more = "history_days: 20000  # some 55 years: the file's old readings are kept, and taken when they are played\n"
     minimum = max(1, round(found.median / 10))
     description = f"Readings of {name} times {found.scale}, every {span(found.interval)}" if found.scale else None
     said = Said(name, found.interval, found.timezone, holidays, minimum, description)
@@ -172,6 +175,16 @@ def next_commands(name: str, found: Found | None, sundial: str) -> list[tuple[st
 def further_readings(name: str, found: Found, sundial: str) -> str:
     """The command that sends a file with the columns of the one that was found in."""
     return _replay(sundial, f"next{found.sample.path.suffix}", name, mapping(name, found))
+
+
+def before_readings_of_now(name: str, found: Found, sundial: str, now: dt.datetime) -> tuple[str, str] | None:
+    """(what to do, its command) if the file ended so long ago that the detector would have forgotten its services."""
+    if not can_be_played(found) or now - _at(found.last) <= FORGOTTEN:
+        return None
+    ended = f"{_at(found.last).astimezone(ZoneInfo(found.timezone)):%Y-%m-%d}"
+    played = _replay(sundial, shlex.quote(str(found.sample.path)), name, mapping(name, found))
+    what = f"The file ends on {ended}. Before you send readings of now, play its end as readings of the last weeks:"
+    return what, f"{played} --shift-to-now --from -{FORGOTTEN.days + 4}d"
 
 
 def _replay(sundial: str, file: str, name: str, conf: Mapping[str, str | int | None]) -> str:

@@ -65,11 +65,12 @@ def typed(copy, instance, receiver):
     clean = {name: value for name, value in os.environ.items() if not name.startswith("SUNDIAL_")}
     environment = clean | {"SUNDIAL_HOME": str(instance.path), "PYTHONPATH": str(copy)}
     environment |= {"SUNDIAL_ALERT_SHOP_URL": receiver.url, "SUNDIAL_ALERT_SHOP_KEY": SECRET}
-    sundial = f"sundial() {{ {shlex.quote(sys.executable)} -c 'from stack.commands.cli import app; app()' \"$@\"; }}"
+    python = f'python() {{ {shlex.quote(sys.executable)} "$@"; }}'
+    sundial = "sundial() { python -c 'from stack.commands.cli import app; app()' \"$@\"; }"
 
     def run(line: str) -> str:
         done = subprocess.run(
-            ["bash", "-c", f"{sundial}\n{line}"],
+            ["bash", "-c", f"{python}\n{sundial}\n{line}"],
             cwd=copy,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -98,6 +99,12 @@ def calls(file: Path, zone: ZoneInfo) -> dict[tuple[str, int], int]:
             lines.append(f"Minnesota;{at:%Y-%m-%d %H:%M:%S};{value}.0;{shop}")
     file.write_text("\r\n".join([*lines, ""]), encoding="utf-8-sig", newline="")
     return rows
+
+
+def program(topic: str) -> str:
+    """The program of the page, which sends a reading of this hour to the topic, of a service with the topic's name."""
+    page = (ROOT / "docs/new-feed.md").read_text().partition("## Send readings from a program\n")[2]
+    return page.partition("```bash\n")[2].partition("```")[0].replace("cars", topic)
 
 
 def test_a_csv_becomes_a_feed_that_is_scored_charted_and_alerting_by_the_printed_commands(
@@ -141,8 +148,20 @@ def test_a_csv_becomes_a_feed_that_is_scored_charted_and_alerting_by_the_printed
     assert (message["event"], message["feed"], message["incident"]["ServiceName"]) == ("opened", "shop-calls", "north")
     assert dt.datetime.fromisoformat(message["incident"]["Start"]) == start
 
+    now = dt.datetime.now(dt.UTC)
+    assert "offset " in typed(program("shop-calls"))
+    own = until(
+        "the program's reading is scored", lambda: [row for (shop, _), row in scored().items() if shop == "shop-calls"], SOON
+    )
+    assert [(row["Value"], row["Last4Avg"]) for row in own] == [(560, None)]
+    assert (
+        now.replace(minute=0, second=0, microsecond=0)
+        <= dt.datetime.fromtimestamp(own[0]["Timestamp"] / 1000, dt.UTC)
+        <= now + HOUR
+    )
+
     services = httpx.get(f"{instance.api}/api/feeds/shop-calls/services", timeout=30).json()
-    assert {each["name"] for each in services} == {"north", "south"}
+    assert {each["name"] for each in services} == {"north", "south", "shop-calls"}
     [address] = [line.removeprefix("Chart: ") for line in said if line.startswith("Chart: ")]
     if CHROMIUM:
         week = {at: value for (shop, at), value in rows.items() if shop == "north" and at > newest - 7 * 86_400_000}

@@ -7,6 +7,7 @@ import datetime as dt
 import re
 import shlex
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
@@ -64,14 +65,14 @@ def test_a_feed_is_written_that_passes_the_check_and_the_next_commands_are_said(
     ]
     quoted = shlex.quote(str(file))
     commands = [line.strip() for line in said if line.startswith("  sundial")]
+    mapped = "--service-column shop --time-column when --value-column calls --separator semicolon"
     assert commands == [
         "sundial up",
-        f"sundial bootstrap calls --from {quoted} --service-column shop --time-column when --value-column calls "
-        "--separator semicolon",
+        f"sundial bootstrap calls --from {quoted} {mapped}",
         "sundial streams start calls",
         "sundial queries start incidents",
-        f"sundial replay {quoted} --feed calls --service-column shop --time-column when --value-column calls "
-        "--separator semicolon --from 2026-09-20T22:00:00Z",
+        f"sundial replay {quoted} --feed calls {mapped} --from 2026-09-20T22:00:00Z",
+        f"sundial replay {quoted} --feed calls {mapped} --shift-to-now --from -60d",
     ]
     assert "Chart: http://127.0.0.1:18000/?feed=calls&from=2026-09-14T22%3A00%3A00Z&to=2026-09-21T22%3A00%3A00Z" in said
     checked = sundial("check")
@@ -130,6 +131,18 @@ def test_a_file_with_decimals_is_multiplied_by_each_command_that_reads_it(tmp_pa
     capture = Capture(file, feed, service="power", time_column="at", value_column="watts", value_scale=100)
     [batch] = capture.readings(BadRows())
     assert batch.column("Value").to_pylist() == [100 * row + 25 for row in range(9)]
+
+
+def test_a_file_that_ended_long_ago_is_played_as_the_last_weeks_first(tmp_path):
+    file = calls(tmp_path)
+    found = found_in(read_sample(file), Given(timezone="Europe/Berlin"), pytest.fail)
+    last = dt.datetime.fromtimestamp(found.last / 1000, dt.UTC)
+    assert new_feed.before_readings_of_now("calls", found, "sundial", last + dt.timedelta(days=56)) is None
+    what, command = new_feed.before_readings_of_now("calls", found, "sundial", last + dt.timedelta(days=56, seconds=1))
+    assert f"{last.astimezone(ZoneInfo('Europe/Berlin')):%Y-%m-%d}" in what
+    assert command.startswith(f"sundial replay {shlex.quote(str(file))} --feed calls ")
+    assert command.endswith(" --shift-to-now --from -60d")
+    assert CliRunner().invoke(app, [*shlex.split(command)[1:], "--help"]).exit_code == 0
 
 
 def declared(folder: Path, name: str = "calls", now: dt.datetime | None = None, **given) -> dict[str, str]:
