@@ -1,8 +1,9 @@
-"""Routes of alerts: the example on the page is one, and all mistakes in a wrong one are named at once."""
+"""Routes of alerts: the examples on the page are some, and all mistakes in a wrong one are named at once."""
 
 import re
 
 import pytest
+import yaml
 
 from contracts.alerts import Route, load_routes, severity_of, variables_of
 from contracts.declarations import SCHEMAS, DeclarationError
@@ -24,12 +25,17 @@ remind: 1
 """
 
 
-def test_the_example_on_the_page_is_a_route(tmp_path):
-    [example] = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-    (tmp_path / "on-call.yaml").write_text(example)
+def test_the_examples_on_the_page_are_routes(tmp_path):
+    """Each is the file that its name says."""
+    examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    for example in examples:
+        (tmp_path / f"{yaml.safe_load(example)['name']}.yaml").write_text(example)
     routes = load_routes(tmp_path)
-    assert (list(routes), routes["on-call"].target.kind) == (["on-call"], "webhook")
-    assert variables_of(routes) == ["SUNDIAL_ALERT_PAGERDUTY_KEY", "SUNDIAL_ALERT_SHOP_KEY", "SUNDIAL_ALERT_SHOP_URL"]
+    assert {name: each.target.kind for name, each in routes.items()} == {"on-call": "webhook", "here": "webhook"}
+    assert len(examples) == len(routes)
+    variables = {name: variables_of({name: each}) for name, each in routes.items()}
+    assert variables["on-call"] == ["SUNDIAL_ALERT_PAGERDUTY_KEY", "SUNDIAL_ALERT_SHOP_KEY", "SUNDIAL_ALERT_SHOP_URL"]
+    assert variables["here"] == ["SUNDIAL_ALERT_HERE_KEY", "SUNDIAL_ALERT_HERE_URL"]
 
 
 def test_all_mistakes_are_named_at_once(tmp_path):
