@@ -160,11 +160,12 @@ def _sundial(context: typer.Context) -> str:
 
 
 def _print_next(context: typer.Context, name: str, found: Found | None) -> None:
+    sundial = _sundial(context)
     console.print("Next:")
-    for command, what in new_feed.next_commands(name, found, _sundial(context)):
+    for command, what in new_feed.next_commands(name, found, sundial):
         console.print(f"  # {what}", soft_wrap=True, markup=False)
         console.print(f"  {command}", soft_wrap=True, markup=False)
-    _print_page(context.obj, name, found, _sundial(context))
+    _print_page(context.obj, name, found, sundial)
 
 
 def _print_page(instance: Instance, name: str, found: Found | None, sundial: str) -> None:

@@ -25,6 +25,7 @@ RECORD = "service_use_record"
 LONG_AGO = dt.timedelta(days=390)
 FIRST_BASELINE = dt.timedelta(days=14)
 FORGOTTEN = dt.timedelta(days=Incidents().forget_days)
+PLAYED = FORGOTTEN + dt.timedelta(days=4)  # enough for the detector to know the services' weeks again
 DECLARATION = """\
 # Written by `sundial new feed`{origin}, to be changed where you know better.
 name: {name}
@@ -184,7 +185,7 @@ def before_readings_of_now(name: str, found: Found, sundial: str, now: dt.dateti
     ended = f"{_at(found.last).astimezone(ZoneInfo(found.timezone)):%Y-%m-%d}"
     played = _replay(sundial, shlex.quote(str(found.sample.path)), name, mapping(name, found))
     what = f"The file ends on {ended}. Before you send readings of now, play its end as readings of the last weeks:"
-    return what, f"{played} --shift-to-now --from -{FORGOTTEN.days + 4}d"
+    return what, f"{played} --shift-to-now --from -{PLAYED.days}d"
 
 
 def _replay(sundial: str, file: str, name: str, conf: Mapping[str, str | int | None]) -> str:
