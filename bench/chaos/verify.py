@@ -137,9 +137,11 @@ class Scored:
         self.final["anomalous"] = np.zeros(len(self.keys), bool)
         self.final["version"][:] = NONE
         self.seen = np.zeros(len(self.keys), np.int32)
+        self._corrected: dict[int, list[str]] = defaultdict(list)  # by place of a key with several readings, its rows in words
 
     def judge(self, rows: Rows, anomalies: bool = False) -> np.ndarray:
-        """rows: service (-1: no name that was sent), at, written (epoch ms), and the fields of the record by name; null is NaN.
+        """rows: service (-1: no name that was sent), at, offset and written (epoch ms) of the record, and its fields by name; null
+        is NaN.
         The place in `keys` of each row that is of a reading; -1 for the others."""
         place = self._known(rows)
         known = place >= 0
@@ -154,6 +156,9 @@ class Scored:
         if not anomalies:
             self.rows += len(place)
             np.add.at(self.seen, place[known], 1)
+            for row in np.flatnonzero(known & (self._counts[place] > 1)).tolist():
+                value, version, offset, written = (rows[name][row] for name in ("Value", "BaselineVersion", "offset", "written"))
+                self._corrected[place[row]].append(f"{value} by version {version} at offset {offset}, {written}")
             stays = counting(place, rows["BaselineVersion"], self.final["version"])
             at = place[stays]
             self.final["value"][at], self.final["version"][at] = rows["Value"][stays], rows["BaselineVersion"][stays]
@@ -165,11 +170,13 @@ class Scored:
         none = self.seen == 0
         self.findings.where("missing", none, lambda n: f"reading {named(int(self.keys[n]), self._names)} of {self.last[n]}")
         old = ~none & (self.final["value"] != self.last)
-        tell = "scored last with {}, the newest reading is {}".format
+        tell = "{} is scored last with {}, the newest reading is {}; rows: {}".format
         self.findings.where(
             "not_newest",
             old,
-            lambda n: f"{named(int(self.keys[n]), self._names)} is {tell(self.final['value'][n], self.last[n])}",
+            lambda n: tell(
+                named(int(self.keys[n]), self._names), self.final["value"][n], self.last[n], "; ".join(self._corrected[n])
+            ),
         )
 
     def _known(self, rows: Rows) -> np.ndarray:

@@ -36,6 +36,7 @@ def row(at: int = NOON, value: int = 200, version: int = 2, written: int = NOON 
     right = {
         "service": service,
         "at": at,
+        "offset": 0,
         "written": written,
         "Timestamp": at,
         "Value": value,
