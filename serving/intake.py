@@ -24,7 +24,8 @@ class Intake:
 
     def take(self, feed: Feed, record: str, key: bytes | None, value: bytes | None, taken: int) -> Event | None:
         """The event of a record of the feed; None: it deletes another, or a newer one is known. `record`: "scored", "anomaly" or
-        "incident". `taken`: when the broker took it, epoch milliseconds.
+        "incident". `taken`: when the broker took it, epoch milliseconds; rows of earlier releases do not say when it took the
+        reading, and count as if that were then.
 
         Raises Undecodable, or RegistryUnavailable before anything was taken.
         """
@@ -38,13 +39,14 @@ class Intake:
     def _keep(self, feed: Feed, record: str, row: dict, taken: int) -> Event | None:
         at, service = _milliseconds(row["Timestamp"]), row["ServiceName"]
         common = (at, row["Value"], *_judged_by(feed, record, row))
+        order = (row["BaselineVersion"], *_place(row, taken))
         if record == "scored":
-            reading = Reading(*common, row["Anomalous"], row["BaselineVersion"], taken)
+            reading = Reading(*common, row["Anomalous"], *order)
             stays = self._memory.put_reading(feed.name, service, reading)
             return Event(SCORED, feed.name, service, reading) if stays else None
-        anomaly = Anomaly(service, *common, row["BaselineVersion"])
-        self._memory.put_anomaly(feed.name, anomaly)
-        return Event(ANOMALY, feed.name, service, anomaly)
+        anomaly = Anomaly(service, *common, *order)
+        stays = self._memory.put_anomaly(feed.name, anomaly)
+        return Event(ANOMALY, feed.name, service, anomaly) if stays else None
 
     def _keep_incident(self, feed: Feed, row: dict) -> Event:
         times = {name: _milliseconds(row[name]) for name in ("Start", "Last", "At", "End", "PeakAt") if row[name] is not None}
@@ -72,6 +74,12 @@ def _judged_by(feed: Feed, record: str, row: dict) -> tuple[float | None, float 
     if feed.rule.normal == "plain" or (level is None and record == "anomaly"):
         return row["Expected"], row["Spread"], row["PredictedPct"]
     return level, row["Scale"], 100.0 * row["Value"] / level if level else None
+
+
+def _place(row: dict, taken: int) -> tuple[int, int]:
+    """When the broker took the reading, and its offset."""
+    at, offset = row["KafkaTimestamp"], row["KafkaOffset"]
+    return (taken, -1) if at is None or offset is None else (_milliseconds(at), offset)
 
 
 def _check(row: dict) -> None:

@@ -13,7 +13,7 @@ from serving.scored import NOTHING, Reading, Scored, Series
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """One reading that broke the rule; at is epoch milliseconds."""
+    """One reading that broke the rule; at, taken and offset as those of `Reading`."""
 
     service: str
     at: int
@@ -22,6 +22,13 @@ class Anomaly:
     spread: float | None
     pct: float | None
     baseline_version: int
+    taken: int = 0
+    offset: int = -1
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """As of `Reading`."""
+        return self.taken, self.offset, self.baseline_version
 
 
 @dataclass
@@ -73,7 +80,7 @@ class Memory:
                 held.others = {name: None for name in heard if name not in services}
 
     def put_reading(self, feed: str, service: str, reading: Reading) -> bool:
-        """Keeps the reading, unless a newer baseline has scored it: then false.
+        """Keeps the reading, unless a correction of it is known, or a newer baseline has scored it: then false.
 
         Where the feed has as many services as are kept, one that the baseline does not know makes room: the one not heard of for
         longest. Where the baseline knows them all, the reading is turned away.
@@ -89,17 +96,19 @@ class Memory:
                 held.others[service] = None
             return held.series[service].put(reading)
 
-    def put_anomaly(self, feed: str, anomaly: Anomaly) -> None:
+    def put_anomaly(self, feed: str, anomaly: Anomaly) -> bool:
+        """Keeps the anomaly, under the same condition."""
         with self._lock:
             held, key = self._feeds[feed], (anomaly.at, anomaly.service)
             known = held.anomalies.get(key)
             if known is None:
                 heapq.heappush(held.order, key)
-            elif anomaly.baseline_version < known.baseline_version:
-                return
+            elif anomaly.order < known.order:
+                return False
             held.anomalies[key] = anomaly
             while len(held.order) > self._anomalies_per_feed:
                 held.anomalies.pop(heapq.heappop(held.order), None)
+            return True
 
     def forget_reading(self, feed: str, service: str, at: int) -> None:
         with self._lock:
@@ -167,9 +176,7 @@ class Memory:
     def _corrected(self, feed: str, anomaly: Anomaly) -> bool:
         series = self._of(feed).series.get(anomaly.service)
         reading = series.at(anomaly.at) if series else None
-        if reading is None or reading.anomalous:
-            return False
-        return reading.value != anomaly.value or reading.baseline_version > anomaly.baseline_version
+        return reading is not None and not reading.anomalous and reading.order >= anomaly.order
 
     def _of(self, feed: str) -> _Held:
         """To be looked at. Looking makes no feed known."""

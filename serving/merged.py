@@ -47,7 +47,7 @@ def merged(archived: Archived, live: Scored) -> Scored:
 def _unjudged(archived: Archived) -> Scored:
     nothing, none = np.full(len(archived.at), np.nan), np.full(len(archived.at), -1)
     verdict = np.zeros(len(archived.at), np.int8)
-    return Scored(archived.at, archived.value, nothing, nothing, nothing, verdict, none, archived.taken)
+    return Scored(archived.at, archived.value, nothing, nothing, nothing, verdict, none, archived.taken, none)
 
 
 def judged(readings: Scored, rule: Rule, beside: Expectation, version: int | None) -> Readings:

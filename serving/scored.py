@@ -14,7 +14,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One scored reading; at is epoch milliseconds, and so is taken: when the broker took the scored row."""
+    """One scored reading; at is epoch milliseconds, and so is taken: when the broker took the reading. offset: of the reading."""
 
     at: int
     value: int
@@ -24,6 +24,12 @@ class Reading:
     anomalous: bool
     baseline_version: int
     taken: int = 0
+    offset: int = -1
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """Of several scored rows for one time, the one with the highest counts (docs/scoring.md, "Delivery")."""
+        return self.taken, self.offset, self.baseline_version
 
 
 class Scored(NamedTuple):
@@ -36,7 +42,8 @@ class Scored(NamedTuple):
     pct: np.ndarray  # double
     anomalous: np.ndarray  # int8: 0 or 1
     baseline_version: np.ndarray  # int64
-    taken: np.ndarray  # int64: epoch milliseconds at which the broker took the scored row
+    taken: np.ndarray  # int64: epoch milliseconds at which the broker took the reading
+    offset: np.ndarray  # int64: of the reading in its partition; -1: not known
 
     def between(self, start: int, end: int) -> "Scored":
         """Those of [start, end] (epoch milliseconds)."""
@@ -46,12 +53,13 @@ class Scored(NamedTuple):
 
 class Series:
     """The newest readings of one service in time order, as columns. Of two for one time the one that the broker took later stays,
-    unless the other one was scored by a newer baseline: while one query hands over to the next, both score."""
+    and of two rows of one reading that by the newer baseline, in whatever order they come: while one query hands over to the
+    next, both score."""
 
     def __init__(self, capacity: int):
         self._capacity = capacity
         self.times = array("q")
-        self._columns: tuple[array, ...] = tuple(array(code) for code in "qdddbqq")
+        self._columns: tuple[array, ...] = tuple(array(code) for code in "qdddbqqq")
         self.changes = 0  # another number after each change, that no other series has
 
     def put(self, reading: Reading) -> bool:
@@ -64,11 +72,11 @@ class Series:
             reading.anomalous,
             reading.baseline_version,
             reading.taken,
+            reading.offset,
         )
         at = bisect.bisect_left(self.times, reading.at)
         if at < len(self.times) and self.times[at] == reading.at:
-            *_, versions, taken = self._columns
-            if (reading.baseline_version, reading.taken) < (versions[at], taken[at]):
+            if reading.order < self._reading(at).order:
                 return False
             self.changes = next(_numbers)
             for column, cell in zip(self._columns, row, strict=True):
@@ -112,9 +120,9 @@ class Series:
             del column[there]
 
     def _reading(self, index: int) -> Reading:
-        value, expected, spread, pct, anomalous, version, taken = (column[index] for column in self._columns)
-        scored = (_unpacked(expected), _unpacked(spread), _unpacked(pct), bool(anomalous), version)
-        return Reading(self.times[index], value, *scored, taken)
+        value, expected, spread, pct, anomalous, *order = (column[index] for column in self._columns)
+        scored = (_unpacked(expected), _unpacked(spread), _unpacked(pct), bool(anomalous))
+        return Reading(self.times[index], value, *scored, *order)
 
 
 def _packed(number: float | None) -> float:

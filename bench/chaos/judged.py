@@ -14,7 +14,7 @@ from bench.chaos.kept import Kept, newest
 from bench.chaos.ledger import KINDS, Places, Sent, digest
 from bench.chaos.letters import Letters
 from bench.chaos.stage import Primed
-from bench.chaos.verify import NONE, Calendar, Findings, InForce, Rule, Scored, counting, key
+from bench.chaos.verify import ORDER, Calendar, Final, Findings, InForce, Rule, Scored, key
 from contracts import avro
 from contracts.feeds import Feed
 from stack.instance import Instance
@@ -145,17 +145,14 @@ class Anomalies:
 
     def __init__(self, scored: Scored):
         self._scored = scored
-        self._value = np.full(len(scored.keys), -1, np.int64)
-        self._version = np.full(len(scored.keys), NONE, np.int64)
+        self._final = Final(len(scored.keys))
 
     def judge(self, rows) -> None:
-        place = self._scored.judge(rows, anomalies=True)
-        stays = counting(place, rows["BaselineVersion"], self._version)
-        self._value[place[stays]], self._version[place[stays]] = rows["Value"][stays], rows["BaselineVersion"][stays]
+        self._final.take(self._scored.judge(rows, anomalies=True), rows)
 
     def missing(self) -> None:
-        final = self._scored.final
-        lacks = final["anomalous"] & ((self._value != final["value"]) | (self._version != final["version"]))
+        scored = self._scored.final
+        lacks = (scored["Anomalous"] == 1) & np.any([self._final[name] != scored[name] for name in ORDER], axis=0)
         self._scored.findings.where("missing_anomaly", lacks, lambda n: f"no anomaly record of key {self._scored.keys[n]}")
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from bench.chaos.verify import NULLABLE, Baseline
+from bench.chaos.verify import NULLABLE, ORDER, Baseline
 
 BATCH = 50_000
 SILENT = 60.0  # seconds after which a topic that should have more is said to end
-INTEGERS = ("Timestamp", "Value", "DayType", "Slot", "BaselineVersion")
+INTEGERS = ("Timestamp", "Value", "DayType", "Slot", "KafkaPartition", *ORDER)
 HEADER = 5  # bytes before an Avro value
 
 
@@ -44,8 +44,7 @@ def messages(kafka: str, topic: str) -> Iterator[list[Message]]:
 
 
 def rows(kafka: str, topic: str, schema: dict, services: Mapping[str, int]) -> Iterator[dict[str, np.ndarray]]:
-    """Records of a scored topic or one of anomalies: each field of the schema, service, at, offset, written. See
-    verify.Scored.judge."""
+    """Records of a scored topic or one of anomalies: each field of the schema, service, at, written. See verify.Scored.judge."""
     plain = fastavro.parse_schema(_plain(schema))
     names = [field["name"] for field in schema["fields"] if field["name"] != "ServiceName"]
     for batch in messages(kafka, topic):
@@ -59,7 +58,6 @@ def rows(kafka: str, topic: str, schema: dict, services: Mapping[str, int]) -> I
             # A row under another reading's key replaces that: it is of nothing that was sent.
             of = [services.get(row["ServiceName"], -1) if right else -1 for row, right in zip(decoded, keys, strict=True)]
             found |= {"service": np.array(of, np.int64), "at": found["Timestamp"]}
-            found["offset"] = np.array([each.offset() for each in batch], np.int64)
             yield found | {"written": np.array([each.timestamp()[1] for each in batch], np.int64)}
 
 

@@ -18,7 +18,9 @@ from bench.chaos.ledger import Sent
 EXAMPLES = 5  # of each kind of finding
 HOUR, INSTANTS = 3_600_000, 1 << 42  # milliseconds; instants of a key are below that: before 2109
 NULLABLE = ("Last4Avg", "Expected", "Spread", "PredictedDiff", "PredictedPct", "Level", "Scale")
-NONE = -2  # older than every version: no row so far
+PLACES = 1 << 48  # offsets of a partition are below that
+ORDER = ("KafkaTimestamp", "KafkaOffset", "BaselineVersion")  # of the rows of one key, the highest counts (docs/scoring.md)
+NONE = -2  # lower than all of them: no row so far
 SLACK = 5_000  # milliseconds by which the clocks of the table's and the row's writers may differ
 Rows = Mapping[str, np.ndarray]
 
@@ -110,14 +112,27 @@ class Rule:
     minimum: float | None
 
 
-def counting(place: np.ndarray, version: np.ndarray, so_far: np.ndarray) -> np.ndarray:
-    """The rows that a reader keeps, to be taken in this order: of one key those of the newest version, the last one last.
+class Final:
+    """What a reader keeps who follows docs/scoring.md: of each key one row, by its place. columns: what else is kept of it."""
 
-    place: of each row's key, -1 for none; so_far: by place, the version of the row that counted before (docs/handover.md).
-    """
-    rows = np.flatnonzero(place >= 0)
-    rows = rows[version[rows] >= so_far[place[rows]]]
-    return rows[np.argsort(version[rows], kind="stable")]
+    def __init__(self, keys: int, *columns: str):
+        self._columns = {name: np.full(keys, NONE, np.int64) for name in (*ORDER, *columns)}
+
+    def __getitem__(self, column: str) -> np.ndarray:
+        return self._columns[column]
+
+    def take(self, place: np.ndarray, rows: Rows) -> None:
+        """place: of each row's key, -1 for none."""
+        of_a_key = np.flatnonzero(place >= 0)
+        ascending = of_a_key[np.lexsort([rows[name][of_a_key] for name in reversed(ORDER)])]
+        higher, equal = np.zeros(len(ascending), bool), np.ones(len(ascending), bool)
+        for name in ORDER:
+            row, kept = rows[name][ascending], self._columns[name][place[ascending]]
+            higher |= equal & (row > kept)
+            equal &= row == kept
+        stays = ascending[higher | equal]
+        for name, column in self._columns.items():
+            column[place[stays]] = rows[name][stays]
 
 
 class Scored:
@@ -128,20 +143,18 @@ class Scored:
         self._names, self._calendar, self._rule, self._in_force = sent.names, calendar, rule, in_force
         self._baseline = lru_cache(3)(baseline)
         good = sent.where(sent.service >= 0)
-        order = np.lexsort((good.offset, key(good.service, good.at)))  # one key is in one partition
-        keys, self._values = key(good.service, good.at)[order], good.value[order]
-        self.keys, first, counts = np.unique(keys, return_index=True, return_counts=True)
-        self.last = self._values[first + counts - 1] if len(keys) else self._values
-        self._first, self._counts = first, counts
-        self.final = {name: np.zeros(len(self.keys), kind) for name, kind in (("value", np.int64), ("version", np.int64))}
-        self.final["anomalous"] = np.zeros(len(self.keys), bool)
-        self.final["version"][:] = NONE
+        order = np.lexsort((good.offset, good.partition))
+        self._places = (good.partition.astype(np.int64) * PLACES + good.offset)[order]
+        self._key, self._value = key(good.service, good.at)[order], good.value[order]
+        self.keys, self._of_key, self._counts = np.unique(self._key, return_inverse=True, return_counts=True)
+        self.last = np.zeros(len(self.keys), np.int64)
+        self.last[self._of_key] = self._value  # one key is in one partition: the last of its readings is
+        self.final = Final(len(self.keys), "Value", "Anomalous")
         self.seen = np.zeros(len(self.keys), np.int32)
         self._corrected: dict[int, list[str]] = defaultdict(list)  # by place of a key with several readings, its rows in words
 
     def judge(self, rows: Rows, anomalies: bool = False) -> np.ndarray:
-        """rows: service (-1: no name that was sent), at, offset and written (epoch ms) of the record, and its fields by name; null
-        is NaN.
+        """rows: service (-1: no name that was sent), at, written (epoch ms), and the fields of the record by name; null is NaN.
         The place in `keys` of each row that is of a reading; -1 for the others."""
         place = self._known(rows)
         known = place >= 0
@@ -157,38 +170,36 @@ class Scored:
             self.rows += len(place)
             np.add.at(self.seen, place[known], 1)
             for row in np.flatnonzero(known & (self._counts[place] > 1)).tolist():
-                value, version, offset, written = (rows[name][row] for name in ("Value", "BaselineVersion", "offset", "written"))
-                self._corrected[place[row]].append(f"{value} by version {version} at offset {offset}, {written}")
-            stays = counting(place, rows["BaselineVersion"], self.final["version"])
-            at = place[stays]
-            self.final["value"][at], self.final["version"][at] = rows["Value"][stays], rows["BaselineVersion"][stays]
-            self.final["anomalous"][at] = rows["Anomalous"][stays]
+                value, taken, offset, version = (rows[name][row] for name in ("Value", *ORDER))
+                self._corrected[place[row]].append(
+                    f"{value}, the reading {offset} of {taken}, by version {version}, written at {rows['written'][row]}"
+                )
+            self.final.take(place, rows)
         return place
 
     def missing(self) -> None:
         """Add what was not scored, or is scored with another value than the newest."""
         none = self.seen == 0
         self.findings.where("missing", none, lambda n: f"reading {named(int(self.keys[n]), self._names)} of {self.last[n]}")
-        old = ~none & (self.final["value"] != self.last)
-        tell = "{} is scored last with {}, the newest reading is {}; rows: {}".format
+        old = ~none & (self.final["Value"] != self.last)
+        tell = "{} counts with {}, the newest reading is {}; rows: {}".format
         self.findings.where(
             "not_newest",
             old,
             lambda n: tell(
-                named(int(self.keys[n]), self._names), self.final["value"][n], self.last[n], "; ".join(self._corrected[n])
+                named(int(self.keys[n]), self._names), self.final["Value"][n], self.last[n], "; ".join(self._corrected[n])
             ),
         )
 
     def _known(self, rows: Rows) -> np.ndarray:
-        """By row the place of its key, where such a reading was sent with that value; else -1."""
-        wanted = key(rows["service"], rows["at"])
-        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        found = (self.keys[place] == wanted) & (rows["service"] >= 0) if len(self.keys) else np.zeros(len(wanted), bool)
-        same = found & (self.last[place] == rows["Value"])
-        for row in np.flatnonzero(found & ~same).tolist():  # of a reading that was corrected since
-            first = self._first[place[row]]
-            same[row] = rows["Value"][row] in self._values[first : first + self._counts[place[row]]]
-        return np.where(same, place, -1)
+        """By row the place of its key, if the record that the row names is a reading of that key with that value; else -1."""
+        if not len(self.keys):
+            return np.full(len(rows["at"]), -1)
+        wanted = rows["KafkaPartition"] * PLACES + rows["KafkaOffset"]
+        at = np.minimum(np.searchsorted(self._places, wanted), len(self._places) - 1)
+        same = (self._places[at] == wanted) & (self._value[at] == rows["Value"])
+        same &= (self._key[at] == key(rows["service"], rows["at"])) & (rows["service"] >= 0)
+        return np.where(same, self._of_key[at], -1)
 
     def _fields(self, rows: Rows, version: int, what: str, anomalies: bool) -> None:
         right = self.right(rows["service"], rows["at"], rows["Value"], version)

@@ -52,6 +52,7 @@ class Records:
         record = {"ServiceName": service, "Timestamp": at, "Value": value, "DayType": at.isoweekday(), "Slot": 0}
         record |= {"Last4Avg": 100.0, "Expected": 100.0, "Spread": 10.0, "PredictedDiff": value - 100.0}
         record |= {"PredictedPct": value - 100.0, "Anomalous": False, "BaselineVersion": 0, "Level": None, "Scale": None}
+        record |= {"KafkaPartition": None, "KafkaOffset": None, "KafkaTimestamp": None}
         payload = io.BytesIO(self._header)
         payload.seek(0, io.SEEK_END)
         fastavro.schemaless_writer(payload, self._schema, record)

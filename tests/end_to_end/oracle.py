@@ -36,9 +36,15 @@ def schema(name: str) -> dict:
     newest = max((SCHEMAS / name).glob("v*.avsc"), key=lambda file: int(file.stem.removeprefix("v")))
     declared = json.loads(newest.read_text())
     for field in declared["fields"]:
-        if isinstance(field["type"], dict):  # an instant: as the number that it is written as
-            field["type"] = field["type"]["type"]
+        field["type"] = _written(field["type"])
     return fastavro.parse_schema(declared)
+
+
+def _written(kind):
+    """An instant's type as that of the number that it is written as."""
+    if isinstance(kind, list):
+        return [_written(each) for each in kind]
+    return kind["type"] if isinstance(kind, dict) else kind
 
 
 def record(value: bytes, name: str) -> dict:
@@ -92,6 +98,11 @@ def scored(service: str, at: int, value: int, baseline: Baseline, version: int) 
         "Level": None,  # service-use declares a rule by the plain figures
         "Scale": None,
     }
+
+
+def order(row: dict) -> tuple:
+    """Of several rows of one key, the one with the highest counts."""
+    return row["KafkaTimestamp"], row["KafkaOffset"], row["BaselineVersion"]
 
 
 def _anomalous(value: int, average: float, spread: float | None) -> bool:

@@ -25,6 +25,9 @@ class Message:
     bytes_: bytes
     said: dict = field(default_factory=dict)
 
+    def timestamp(self) -> tuple[int, int]:
+        return 2, AT + self.at[1]
+
     def topic(self) -> str:
         return self.of
 
@@ -103,7 +106,10 @@ class Stream:
         self.broker.write(TOPIC, b"search", encoded("service_use_record", {"Timestamp": at, "Value": value}))
 
     def score(self, value: int, version: int, at: int = AT, anomaly: bool = True, **other) -> None:
-        row = oracle.scored("search", at, value, self.versions[version], version) | other
+        """The newest record of the topic, or the one that `other` names."""
+        newest = len(self.broker.topics[TOPIC]) - 1
+        place = {"KafkaPartition": 0, "KafkaOffset": newest, "KafkaTimestamp": AT + newest}
+        row = oracle.scored("search", at, value, self.versions[version], version) | place | other
         key = f"search|{at}".encode()
         self.broker.write(f"{TOPIC}.scored", key, encoded("scored", row))
         if row["Anomalous"] and anomaly:
@@ -144,6 +150,7 @@ def test_what_is_right_leaves_no_difference_and_is_looked_at_once(stream):
         {"Anomalous": False},
         {"ServiceName": "checkout"},
         {"Timestamp": AT + 1000},
+        {"KafkaTimestamp": AT + 1},
     ],
     ids=str,
 )
@@ -173,8 +180,23 @@ def test_the_content_of_an_older_version_under_the_new_one_s_number_is_wrong(str
 def test_a_row_of_a_value_that_was_never_sent_is_wrong(stream):
     stream.send(150)
     stream.score(151, 0)
-    with pytest.raises(AssertionError, match="was never sent"):
+    with pytest.raises(AssertionError, match="is not of Reading"):
         stream.verifier.differences()
+
+
+def test_a_row_that_names_no_reading_is_wrong(stream):
+    stream.send(150)
+    stream.score(150, 0, KafkaPartition=1)
+    with pytest.raises(AssertionError, match="is not of None"):
+        stream.verifier.differences()
+
+
+def test_what_a_correction_corrects_may_be_scored_after_it(stream):
+    stream.send(150)
+    stream.send(151)
+    stream.score(151, 0)
+    stream.score(150, 0, KafkaOffset=0, KafkaTimestamp=AT)
+    assert stream.verifier.differences() == []
 
 
 def test_a_correction_that_was_not_scored_an_anomaly_or_a_dead_letter_that_is_missing_is_waited_for(stream):

@@ -24,6 +24,12 @@ class Reading:
     value: int
     partition: int
     offset: int
+    taken: int
+
+    @property
+    def place(self) -> dict:
+        """As its scored row names it."""
+        return {"KafkaPartition": self.partition, "KafkaOffset": self.offset, "KafkaTimestamp": self.taken}
 
 
 def key_of(reading: Reading) -> bytes:
@@ -45,7 +51,7 @@ class Verifier:
         }
         self.derived = topics.Follower(kafka, *self.judges)
         self.history: dict[str, dict[int, int]] = defaultdict(dict)  # every value in the topic, the latest of each instant
-        self.sent: dict[bytes, dict[int, Reading]] = defaultdict(dict)  # by key and value, the first reading of them
+        self.sent: dict[tuple[int, int], Reading] = {}  # by partition and offset
         self.readings: dict[bytes, Reading] = {}  # by key, the latest
         self.garbage: dict[bytes, bytes] = {}
         self.scored: dict[bytes, dict] = {}
@@ -97,29 +103,29 @@ class Verifier:
         service, partition, offset = message.key().decode(), message.partition(), message.offset()
         self.history[service][row["Timestamp"]] = row["Value"]
         if offset >= self.since[partition]:
-            reading = Reading(service, row["Timestamp"], row["Value"], partition, offset)
-            self.sent[key_of(reading)].setdefault(reading.value, reading)
+            reading = Reading(service, row["Timestamp"], row["Value"], partition, offset, message.timestamp()[1])
+            self.sent[partition, offset] = reading
             self.readings[key_of(reading)] = reading
 
     def _scored(self, message: Message) -> None:
         if row := self._judged(message, "scored"):
-            self.scored[message.key()] = row
+            self.scored[message.key()] = max(row, self.scored.get(message.key(), row), key=oracle.order)
 
     def _anomaly(self, message: Message) -> None:
         """What a correction or a later baseline has cleared stays among the anomalies; it was one of its baseline's time."""
         if row := self._judged(message, "anomaly"):
-            self.anomalies[message.key()] = row
+            self.anomalies[message.key()] = max(row, self.anomalies.get(message.key(), row), key=oracle.order)
 
     def _judged(self, message: Message, name: str) -> dict | None:
         """The record, where it is right in every field; else None, and noted as wrong."""
         row = oracle.record(message.value(), name)
-        version, reading = row["BaselineVersion"], self.sent.get(message.key(), {}).get(row["Value"])
-        if reading is None:
-            self.wrong.append(f"{name} {message.key()!r} with {row['Value']} was never sent")
+        version, reading = row["BaselineVersion"], self.sent.get((row["KafkaPartition"], row["KafkaOffset"]))
+        if reading is None or (key_of(reading), reading.value) != (message.key(), row["Value"]):
+            self.wrong.append(f"{name} {message.key()!r} with {row['Value']} is not of {reading}, which it names")
             return None
         if version < self._least(reading):
             self.wrong.append(f"{name} {message.key()!r} by version {version}, when {self._least(reading)} was in force: {row}")
-        right = oracle.scored(reading.service, reading.at, reading.value, self.baseline(version), version)
+        right = oracle.scored(reading.service, reading.at, reading.value, self.baseline(version), version) | reading.place
         if name == "anomaly" and not right["Anomalous"]:
             self.wrong.append(f"anomaly {message.key()!r} is none: {row}")
         if row != (right if name == "scored" else oracle.anomaly(right)):

@@ -32,6 +32,9 @@ def scored(
         "BaselineVersion": 1,
         "Level": None,
         "Scale": None,
+        "KafkaPartition": None,
+        "KafkaOffset": None,
+        "KafkaTimestamp": None,
     }
     return row | overrides
 
@@ -93,6 +96,7 @@ class Topics:
             for record, topic in self._topics.items()
         }
         self._schemas = {record: avro.parsed(record) for record in self._topics}
+        self._readings = 0
 
     def create(self) -> None:
         as_said = {"message.timestamp.type": "CreateTime"}  # so that a test can say when a record was written
@@ -115,14 +119,22 @@ class Topics:
             future.result(20)
 
     def send(self, record: str, rows: list[dict], written: dt.datetime | None = None) -> None:
-        """Writes rows; `written` is the time that the broker notes, by default now."""
-        for row in rows:
+        """Writes rows; `written` is the time that the broker notes, by default now. A row that names no reading gets one of its
+        own, which the broker has taken at that time."""
+        for row in rows if record == "incident" else [self._placed(row, written) for row in rows]:
             value = io.BytesIO(avro.HEADER.pack(avro.MAGIC, self.ids[record]))
             value.seek(0, io.SEEK_END)
             fastavro.schemaless_writer(value, self._schemas[record], row)
             key = row["Id"] if record == "incident" else f"{row['ServiceName']}|{round(row['Timestamp'].timestamp() * 1000)}"
             self.send_raw(record, key, value.getvalue(), written, flush=False)
         self._flush()
+
+    def _placed(self, row: dict, written: dt.datetime | None) -> dict:
+        if row["KafkaOffset"] is not None:
+            return row
+        self._readings += 1
+        at = written or dt.datetime.now(dt.UTC)
+        return row | {"KafkaPartition": 0, "KafkaOffset": self._readings, "KafkaTimestamp": at}
 
     def send_raw(
         self, record: str, key: str, value: bytes | None, written: dt.datetime | None = None, flush: bool = True

@@ -83,6 +83,17 @@ def test_records_repeated_after_a_restart_of_the_stream_count_once(topics, servi
     assert values(serving) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 77]
 
 
+def test_a_correction_stays_though_a_query_that_is_behind_scores_after_it_what_it_corrects(topics, serving, at):
+    first, correction = (
+        derived.scored("a", at(0), value, Anomalous=value == 500, KafkaPartition=0, KafkaOffset=offset, KafkaTimestamp=at(1))
+        for offset, value in ((7, 500), (8, 101))
+    )
+    topics.send("scored", [correction, first])
+    topics.send("anomaly", [derived.anomaly(first)])
+    caught_up(serving, 3)
+    assert (values(serving), serving.get("/anomalies").json()) == ([101], [])
+
+
 def test_what_does_not_decode_is_counted_and_left_out(topics, serving, feed, at):
     good = derived.scored("a", at(0), 5)
     topics.send("scored", [good])

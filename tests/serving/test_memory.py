@@ -2,6 +2,10 @@
 
 import random
 import timeit
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from serving.memory import Anomaly, Memory, Reading
 from serving.scored import Series
@@ -133,15 +137,41 @@ def test_of_two_baselines_that_scored_a_reading_the_newer_one_counts(feed):
     """While one query hands over to the next, both score, and either may be the last to do so."""
     held = memory()
     assert held.put_reading(feed.name, "a", reading(1, value=90, version=2))
-    held.put_anomaly(feed.name, flag("a", 1, version=1))
+    assert held.put_anomaly(feed.name, flag("a", 1, version=1))
     assert not held.put_reading(feed.name, "a", reading(1, value=90, anomalous=True, version=1))
     assert (kept(held, feed.name, "a"), held.anomalies(feed.name, 10)) == ([reading(1, value=90, version=2)], [])
-    held.put_anomaly(feed.name, flag("b", 1, version=2))
-    held.put_anomaly(feed.name, flag("b", 1, value=91, version=1))
+    assert held.put_anomaly(feed.name, flag("b", 1, version=2))
+    assert not held.put_anomaly(feed.name, flag("b", 1, value=91, version=1))
     assert held.anomalies(feed.name, 10) == [flag("b", 1, version=2)]
-    assert held.put_reading(feed.name, "a", reading(1, value=7, version=2)), "a correction"
-    assert held.put_reading(feed.name, "a", reading(1, value=8, version=3))
-    assert kept(held, feed.name, "a") == [reading(1, value=8, version=3)]
+
+
+def test_a_correction_counts_though_a_newer_baseline_has_scored_what_it_corrects(feed):
+    """The query that went by the newer one may have failed since."""
+    held = memory()
+    first = replace(reading(1, value=90, anomalous=True, version=3), taken=1000, offset=7)
+    corrected = replace(reading(1, value=10, version=2), taken=1000, offset=8)
+    assert held.put_reading(feed.name, "a", first)
+    assert held.put_anomaly(feed.name, replace(flag("a", 1, version=3), taken=1000, offset=7))
+    assert held.put_reading(feed.name, "a", corrected)
+    assert not held.put_reading(feed.name, "a", first), "scored again by a query that is behind"
+    assert (kept(held, feed.name, "a"), held.anomalies(feed.name, 10)) == ([corrected], [])
+
+
+PLACES = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-1, 2))  # taken, offset, version
+ROWS = st.lists(PLACES, min_size=1, max_size=8, unique=True).flatmap(lambda rows: st.tuples(st.just(rows), st.permutations(rows)))
+
+
+@given(ROWS)
+def test_what_counts_does_not_depend_on_the_order_in_which_rows_are_written(rows):
+    def of(taken: int, offset: int, version: int) -> Reading:
+        return replace(reading(5, value=100 * taken + offset, version=version), taken=taken, offset=offset)
+
+    series, flags = Series(10), memory()
+    for place in rows[1]:
+        series.put(of(*place))
+        flags.put_anomaly("f", replace(flag("a", 5, version=place[2]), taken=place[0], offset=place[1]))
+    assert series.newest() == of(*max(rows[0]))
+    assert flags.anomalies("f", 5)[0].order == max(rows[0])
 
 
 def test_deleted_records_are_forgotten(feed):

@@ -8,7 +8,7 @@ import pytest
 
 from bench.chaos.ledger import KINDS, Ledger
 from bench.chaos.records import Draft
-from bench.chaos.verify import Baseline, Calendar, InForce, Rule, Scored, counting
+from bench.chaos.verify import Baseline, Calendar, InForce, Rule, Scored
 
 DAY = dt.date(2024, 5, 1)  # a Wednesday
 NOON = int(dt.datetime(2024, 5, 1, 12, tzinfo=ZoneInfo("America/New_York")).timestamp() * 1000)
@@ -36,7 +36,6 @@ def row(at: int = NOON, value: int = 200, version: int = 2, written: int = NOON 
     right = {
         "service": service,
         "at": at,
-        "offset": 0,
         "written": written,
         "Timestamp": at,
         "Value": value,
@@ -51,6 +50,9 @@ def row(at: int = NOON, value: int = 200, version: int = 2, written: int = NOON 
         "BaselineVersion": version,
         "Level": np.nan,
         "Scale": np.nan,
+        "KafkaPartition": 0,
+        "KafkaOffset": 0,
+        "KafkaTimestamp": NOON,
     }
     return right | other
 
@@ -136,18 +138,41 @@ def test_an_average_of_zero_has_no_percentage():
     assert (np.isnan(right["PredictedPct"]).tolist(), right["Anomalous"].tolist()) == ([True], [True])
 
 
-def test_of_a_reading_and_its_correction_the_later_one_counts():
-    both = ONE, ("checkout", NOON, 250)
-    assert judged(scored(*both), row(), row(value=250)) == {}
-    assert judged(scored(*both), row(value=250), row()) == {"not_newest": 1}
+BOTH = ONE, ("checkout", NOON, 250)
+CORRECTION = {"value": 250, "KafkaOffset": 1}
+
+
+def test_of_a_reading_and_its_correction_the_later_one_counts_in_whatever_order_they_are_written():
+    assert judged(scored(*BOTH), row(), row(**CORRECTION)) == {}
+    assert judged(scored(*BOTH), row(**CORRECTION), row()) == {}
+    assert judged(scored(*BOTH), row()) == {"not_newest": 1}
+    assert judged(scored(*BOTH), row(**CORRECTION), row(KafkaTimestamp=NOON + 1)) == {"not_newest": 1}
+
+
+def test_a_key_that_is_not_scored_as_its_newest_reading_is_shown_with_all_its_rows():
+    judge = scored(*BOTH)
+    judged(judge, row(), row(written=NOON + 2000))
+    assert judge.findings.examples["not_newest"] == [
+        f"'checkout' at {NOON} counts with 200, the newest reading is 250; rows: "
+        f"200, the reading 0 of {NOON}, by version 2, written at {NOON + 1000}; "
+        f"200, the reading 0 of {NOON}, by version 2, written at {NOON + 2000}"
+    ]
+
+
+def test_a_row_that_names_another_record_than_its_reading_is_unexpected():
+    assert judged(scored(*BOTH), row(), row(value=250, KafkaOffset=0), row(**CORRECTION)) == {"unexpected": 1}
+    assert judged(scored(*BOTH), row(**CORRECTION), row(KafkaOffset=2)) == {"unexpected": 1}
+    assert judged(scored(*BOTH), row(**CORRECTION), row(KafkaPartition=1)) == {"unexpected": 1}
 
 
 def test_of_two_versions_the_newer_one_counts_though_the_older_one_is_written_later():
-    both = ONE, ("checkout", NOON, 250)
-    newer, later = row(value=250, version=3, written=PROMOTED), row(written=PROMOTED + 1000)
-    assert judged(scored(*both), newer, later) == {}
-    assert counting(np.array([0, 0, -1, 0]), np.array([3, 2, 9, 3]), np.array([2])).tolist() == [1, 0, 3]
-    assert counting(np.array([0, 0]), np.array([2, 3]), np.array([3])).tolist() == [1]
+    right, judge = row(version=3, written=PROMOTED, value=300), scored(("checkout", NOON, 300))
+    assert judged(judge, right, row(written=PROMOTED + 1000, value=300)) == {}
+    assert (judge.final["BaselineVersion"].tolist(), judge.final["Anomalous"].tolist()) == ([3], [0])
+    in_one_batch = {name: np.array([right[name], row(value=300)[name]]) for name in right}
+    again = scored(("checkout", NOON, 300))
+    again.judge(in_one_batch)
+    assert again.final["BaselineVersion"].tolist() == [3]
 
 
 def test_a_holiday_is_a_sunday_and_the_clock_is_the_feeds():

@@ -152,6 +152,9 @@ def test_each_row_goes_to_its_topics_the_anomaly_first_under_a_deterministic_key
         "BaselineVersion": 3,
         "Level": 51.5,
         "Scale": 7.5,
+        "KafkaPartition": 0,
+        "KafkaOffset": 0,
+        "KafkaTimestamp": TAKEN.replace(tzinfo=dt.UTC),
     }
     dead = routed[2]
     assert bytes(dead.value) == b"not Avro"
