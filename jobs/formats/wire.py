@@ -23,6 +23,8 @@ _END = "_end"  # a field that only what was read has: the mark, which `decode` p
 # Avro stops reading at the end of the record. If that is not the end of the bytes, other bytes stand where the mark is looked
 # for. As no two bytes of the mark are the same, these are not the mark.
 _MARK = bytes.fromhex("9e37c4b15fe2d806")
+_ALIKE = 4  # the code that `decode` becomes has room for a multiple of so many schemas: one more seldom changes it
+_NEVER = "sundial: in no registry, {}"  # the doc of a schema that only takes up such room
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,8 @@ def decode(payload: str, record: str, writers: Writers) -> Column:
     reader = {"mode": "PERMISSIVE", "avroSchema": json.dumps(_ended(avro.latest(record)))}
     body = F.concat(F.substring(payload, HEADER_BYTES + 1, 1 << 30), F.lit(bytearray(_MARK)))
     value = F.lit(None)
-    for schema_id, schema in writers.schemas:
-        value = F.when(_header(payload) == _header_of(schema_id), from_avro(body, _written(schema), reader)).otherwise(value)
+    for header, schema in _places(record, writers):
+        value = F.when(_header(payload) == header, from_avro(body, _written(schema), reader)).otherwise(value)
     return value
 
 
@@ -69,7 +71,7 @@ def fields(decoded: Column, record: str) -> dict[str, Column]:
 
 def reason(payload: str, decoded: Column, record: str, writers: Writers, what: str = "value") -> Column:
     """Why a value that went through `decode` is none; null where it is one. `what`, "value" or "key", is for the words."""
-    known = [_header_of(schema_id) for schema_id, _ in writers.schemas]
+    known = [header for header, _ in _places(record, writers)]
     text = _text_is_utf8(decoded, avro.latest(record))
     found = (
         F.when(F.col(payload).isNull(), "no value (tombstone) where a record belongs" if what == "value" else f"no {what}")
@@ -138,6 +140,20 @@ def _text_is_utf8(value: Column, avro_type) -> Column | None:
     return None
 
 
+def _places(record: str, writers: Writers) -> list[tuple[Column, str]]:
+    """Header and schema of each writer. Those that make up the number have headers that no value has, as they are too long.
+
+    Binary constants and schemas are no text of the code that Spark generates. So plans with other schemas share the code, and the
+    JVM need not compile it again, which takes a second of CPU time while readings come.
+    """
+    known = [(_header_of(schema_id), schema) for schema_id, schema in writers.schemas]
+    more = [
+        (F.lit(bytearray([number] * (HEADER_BYTES + 1))), json.dumps(avro.latest(record) | {"doc": _NEVER.format(number)}))
+        for number in range(-len(known) % _ALIKE)
+    ]
+    return more + known
+
+
 def _header(payload: str) -> Column:
     return F.substring(payload, 1, HEADER_BYTES)
 
@@ -152,4 +168,5 @@ def _unknown_id(payload: str, writers: Writers) -> Column:
     if writers.refused is None:
         return refusal
     raised = F.raise_error(F.format_string(_UNKNOWN.replace("{}", "%s"), found, F.lit(writers.subject))).cast("string")
-    return F.when((found > MOST_ID) | found.isin(sorted(writers.refused)), refusal).otherwise(raised)
+    refused = F.array_contains(F.array(*map(F.lit, sorted(writers.refused))).cast("array<long>"), found)
+    return F.when((found > MOST_ID) | refused, refusal).otherwise(raised)
