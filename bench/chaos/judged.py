@@ -82,6 +82,7 @@ def feed(
         "records": len(sent),
         "readings": len(scored.keys),
         "scored_rows": scored.rows,
+        "overtaken": scored.overtaken,
         "letters": dead.letters,
         "letters_again": dead.again,
         "letters_early": dead.early,

@@ -151,6 +151,7 @@ class Scored:
         self.last[self._of_key] = self._value  # one key is in one partition: the last of its readings is
         self.final = Final(len(self.keys), "Value", "Anomalous")
         self.seen = np.zeros(len(self.keys), np.int32)
+        self._written_last = np.full(len(self.keys), NONE, np.int64)  # the offset of the reading whose row was written last
         self._corrected: dict[int, list[str]] = defaultdict(list)  # by place of a key with several readings, its rows in words
 
     def judge(self, rows: Rows, anomalies: bool = False) -> np.ndarray:
@@ -174,8 +175,14 @@ class Scored:
                 self._corrected[place[row]].append(
                     f"{value}, the reading {offset} of {taken}, by version {version}, written at {rows['written'][row]}"
                 )
+            self._written_last[place[known]] = rows["KafkaOffset"][known]
             self.final.take(place, rows)
         return place
+
+    @property
+    def overtaken(self) -> int:
+        """Of how many keys the row that was written last is not of the reading that counts."""
+        return int(np.count_nonzero(self._written_last != self.final["KafkaOffset"]))
 
     def missing(self) -> None:
         """Add what was not scored, or is scored with another value than the newest."""

@@ -143,8 +143,9 @@ CORRECTION = {"value": 250, "KafkaOffset": 1}
 
 
 def test_of_a_reading_and_its_correction_the_later_one_counts_in_whatever_order_they_are_written():
-    assert judged(scored(*BOTH), row(), row(**CORRECTION)) == {}
-    assert judged(scored(*BOTH), row(**CORRECTION), row()) == {}
+    for rows, overtaken in (((row(), row(**CORRECTION)), 0), ((row(**CORRECTION), row()), 1)):
+        judge = scored(*BOTH)
+        assert (judged(judge, *rows), judge.overtaken) == ({}, overtaken)
     assert judged(scored(*BOTH), row()) == {"not_newest": 1}
     assert judged(scored(*BOTH), row(**CORRECTION), row(KafkaTimestamp=NOON + 1)) == {"not_newest": 1}
 
