@@ -163,12 +163,11 @@ class Handover:
         return [self.running, self.next] if self.next else [self.running]
 
     def _plan_next(self) -> None:
-        """A changed plan has a baseline to read first, and code that Spark has to compile."""
+        """A changed plan has a baseline to read first. Its code is that of the plan before: see `wire.decode`."""
         self._plan = None
         try:
             plan = self._queries.plan_after(self.running.plan)
             if plan != self.running.plan:
-                self._lead = max(self._lead, COLD_LEAD)
                 self._queries.prepare(plan)
             self._plan = plan
         except Exception as error:

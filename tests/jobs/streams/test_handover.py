@@ -196,7 +196,7 @@ def second(stream: Stream) -> None:
     assert stream.in_force == 2
 
 
-def test_a_promoted_baseline_is_read_before_the_next_query_starts_and_that_starts_early(stream):
+def test_a_promoted_baseline_is_read_before_the_next_query_starts(stream):
     second(stream)
     plan = promoted(stream)
     stream.look(BATCH - PLANNED - 0.1)
@@ -204,8 +204,8 @@ def test_a_promoted_baseline_is_read_before_the_next_query_starts_and_that_start
     stream.look(0.1)
     stream.look(0.1)
     assert (stream.prepared, len(stream.queries)) == ([plan], 2)
-    stream.look(PLANNED - COLD_LEAD - 0.2)
-    assert len(stream.queries) == 2
+    stream.look(PLANNED - LEAST_LEAD - 0.2)
+    assert len(stream.queries) == 2, "an unchanged plan gets the same lead"
     stream.look(0.2)
     assert (len(stream.queries), stream.handover.next.plan) == (3, plan)
 
@@ -215,7 +215,7 @@ def test_what_is_promoted_after_the_next_query_was_planned_waits_for_the_one_aft
     stream.look(BATCH - PLANNED)
     plan = promoted(stream)
     stream.look(PLANNED - LEAST_LEAD - 0.1)
-    assert (stream.prepared, len(stream.queries)) == ([], 2), "an unchanged plan gets the lead of one"
+    assert (stream.prepared, len(stream.queries)) == ([], 2)
     stream.look(0.1)
     assert stream.handover.next.plan == PLAN
     stream.queries[1].commits(100)
@@ -238,7 +238,7 @@ def test_a_baseline_that_cannot_be_read_hinders_no_handover_when_it_can_be_again
     stream.look(BATCH - PLANNED)
     assert stream.handover.failure == "no handover: JobError: the lake does not answer"
     stream.unreadable = False
-    stream.look(PLANNED - COLD_LEAD)
+    stream.look(PLANNED - LEAST_LEAD)
     assert (len(stream.queries), stream.handover.next.plan, stream.handover.failure) == (3, plan, None)
 
 
@@ -252,7 +252,7 @@ def test_a_plan_of_a_batch_that_handed_nothing_over_is_made_anew(stream):
     stream.look()
     stream.keeps_up, plan = True, promoted(stream)
     stream.look(BATCH - PLANNED)
-    stream.look(PLANNED - COLD_LEAD)
+    stream.look(PLANNED - LEAST_LEAD)
     assert (stream.prepared, stream.handover.next.plan) == ([first_try, plan], plan)
 
 
