@@ -22,7 +22,14 @@ _STATE_STORE = {
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
-_CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_STREAM = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    # By default, Spark does not note a task's start within 100 ms of the stage's. Then nobody sees that a real-time query works
+    # before the next heartbeat of the executor, up to ten seconds later.
+    "spark.ui.liveUpdate.period": "0",
+}
 
 
 def session(name: str, platform: Platform, **conf: str) -> SparkSession:
@@ -45,7 +52,7 @@ def stream_session(name: str, platform: Platform) -> SparkSession:
     A checkpoint is many small files. By default, Hadoop writes a second file with the checksum of each. pyspark comes without its
     native library, so it starts eight processes for both (chmod, readlink). Like this it starts two for each file.
     """
-    created = session(name, platform, **{"spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES})
+    created = session(name, platform, **_STREAM)
     context = created.sparkContext
     local = context._jvm.org.apache.hadoop.fs.FileSystem.getLocal(context._jsc.hadoopConfiguration())
     local.setWriteChecksum(False)
