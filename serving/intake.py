@@ -39,12 +39,12 @@ class Intake:
     def _keep(self, feed: Feed, record: str, row: dict, taken: int) -> Event | None:
         at, service = _milliseconds(row["Timestamp"]), row["ServiceName"]
         common = (at, row["Value"], *_judged_by(feed, record, row))
-        order = (row["BaselineVersion"], *_place(row, taken))
+        version_and_place = (row["BaselineVersion"], *_place(row, taken))
         if record == "scored":
-            reading = Reading(*common, row["Anomalous"], *order)
+            reading = Reading(*common, row["Anomalous"], *version_and_place)
             stays = self._memory.put_reading(feed.name, service, reading)
             return Event(SCORED, feed.name, service, reading) if stays else None
-        anomaly = Anomaly(service, *common, *order)
+        anomaly = Anomaly(service, *common, *version_and_place)
         stays = self._memory.put_anomaly(feed.name, anomaly)
         return Event(ANOMALY, feed.name, service, anomaly) if stays else None
 

@@ -26,8 +26,8 @@ _STREAM = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
-    # By default, Spark does not note a task's start within 100 ms of the stage's. Then nobody sees that a real-time query works
-    # before the next heartbeat of the executor, up to ten seconds later.
+    # By default, Spark does not note the start of a task if it noted the start of the stage less than 100 ms before. Then a
+    # driver learns only from the executor's next heartbeat, up to ten seconds later, that a real-time query works.
     "spark.ui.liveUpdate.period": "0",
 }
 

@@ -49,7 +49,9 @@ def decode(payload: str, record: str, writers: Writers) -> Column:
     """The values of a binary column as structs of that record's newest contract, with one field more: see `whole`. Of a value
     that could not be read no field has a value; `reason` gives the cause.
 
-    To be selected under a name of its own before it is taken apart, so that Spark decodes once.
+    To be selected under a name of its own before it is taken apart, so that Spark decodes once. Plans with other schemas share
+    the code that Spark generates, as binary constants and schemas are no part of it. So the JVM need not compile it again, which
+    takes a second of CPU time while readings come.
     """
     reader = {"mode": "PERMISSIVE", "avroSchema": json.dumps(_ended(avro.latest(record)))}
     body = F.concat(F.substring(payload, HEADER_BYTES + 1, 1 << 30), F.lit(bytearray(_MARK)))
@@ -141,11 +143,7 @@ def _text_is_utf8(value: Column, avro_type) -> Column | None:
 
 
 def _places(record: str, writers: Writers) -> list[tuple[Column, str]]:
-    """Header and schema of each writer. Those that make up the number have headers that no value has, as they are too long.
-
-    Binary constants and schemas are no text of the code that Spark generates. So plans with other schemas share the code, and the
-    JVM need not compile it again, which takes a second of CPU time while readings come.
-    """
+    """Header and schema of each writer. Those that make up the number have headers that no value has, as they are too long."""
     known = [(_header_of(schema_id), schema) for schema_id, schema in writers.schemas]
     more = [
         (F.lit(bytearray([number] * (HEADER_BYTES + 1))), json.dumps(avro.latest(record) | {"doc": _NEVER.format(number)}))

@@ -203,8 +203,8 @@ def outputs(records: DataFrame, baseline: DataFrame, feed: Feed, plan: Plan) -> 
 
 
 def _by_reference(number: int) -> Column:
-    """A constant (long) that is no text of the code that Spark generates, as an array is none. The optimizer must not see that it
-    is always the first element, so the index is taken from the row. See `wire.decode`."""
+    """A constant (long) that is no part of the code that Spark generates, as no array is. The index is taken from the row: if the
+    optimizer saw that it is always 0, it would put the number into the code. See `wire.decode`."""
     first = F.col("KafkaPartition") - F.col("KafkaPartition")
     return F.get(F.array(F.lit(number).cast("long")), first)
 
