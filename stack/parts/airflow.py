@@ -72,6 +72,10 @@ def environment(instance: Instance) -> dict[str, str]:
         "TRIGGERER__JOB_HEARTBEAT_SEC": 2,
         "TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": 8,
         "WORKERS__MIN_HEARTBEAT_INTERVAL": 1,
+        # A task that begins while the API server restarts waits for it, for about a minute. By default it would fail after ten
+        # seconds, without a log.
+        "WORKERS__EXECUTION_API_RETRIES": 30,
+        "WORKERS__EXECUTION_API_RETRY_WAIT_MAX": 4,
         "LOGGING__BASE_LOG_FOLDER": folder(instance) / "logs",
         # Lineage is on if the person who starts the stack has set OPENLINEAGE_URL, which all parts inherit.
         "OPENLINEAGE__NAMESPACE": os.environ.get("OPENLINEAGE_NAMESPACE") or NAMESPACE,

@@ -1,5 +1,6 @@
 """SIGKILL to parts of the story's stack, and what must hold afterwards."""
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -34,6 +35,16 @@ def strike(story: Story, *parts: str) -> None:
         )
 
     until(f"{', '.join(parts)} are back, and all is healthy", back, 180, lambda: status.rows(story.instance))
+
+
+def keep_down(story: Story, part: str, seconds: float) -> None:
+    """Kills a part, and each that the watcher starts in its place, for so long; then the watcher's next one lives."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := process.find(story.instance, part):
+            found.kill()
+        time.sleep(0.1)
+    until(f"{part} is back, and all is healthy", lambda: all(status.checks(story.instance).values()), 180)
 
 
 def drivers(story: Story, job: str = "score") -> list[psutil.Process]:

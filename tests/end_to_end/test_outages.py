@@ -12,7 +12,7 @@ import pytest
 
 from stack.parts.dag_run import watch
 from supervision.task_life import VARIABLE
-from tests.end_to_end.outages import PARTS, driver_of_task, strike, survives
+from tests.end_to_end.outages import PARTS, driver_of_task, keep_down, strike, survives
 from tests.end_to_end.story import NIGHT, NIGHTLY
 from tests.support.waiting import until
 
@@ -45,6 +45,17 @@ def test_the_process_of_a_nightly_task_is_killed(story):
     story.sees(version := story.promoted(run))
     assert {number: note for number, note in story.commits().items() if number != version} == before
     story.check_content(version)
+
+
+def test_a_task_that_begins_without_the_api_server_waits_for_it(story):
+    """Airflow's default would let it fail after some ten seconds, without a log."""
+    story.calm()
+    run = story.begin(NIGHTLY, full=True)
+    keep_down(story, "airflow-api-server", 30)
+    watch(story.api, NIGHTLY, run, print, NIGHT)
+    tries = story.api.call("GET", f"dags/{NIGHTLY}/dagRuns/{run}/taskInstances/archive/tries")["task_instances"]
+    assert [each["state"] for each in tries] == ["success"]
+    story.sees(story.promoted(run))
 
 
 def test_the_driver_hangs(story):
