@@ -7,8 +7,7 @@ from pathlib import Path
 from bench.chaos import place
 
 STREAMS = "service-use.score,access-log.queries,events.queries"
-NEW = "a stream must go by a new baseline or schema"
-# 70, as docs/handover.md says; a batch of 60 more if the broker is out when the next query would begin; the rest if all is slow.
+# Seconds: 70, as docs/handover.md says; 60, a batch, if the broker is out as the next query would begin; the rest if all is slow.
 TOLERANCE = 200
 OTHERS = "access-log, events, rides, fares, metrics, migrations (each .queries)"
 
@@ -19,7 +18,8 @@ def parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=secrets.randbelow(10**9), help="of producers, faults and people (default: a fresh one)")
     add("--minutes", type=float, default=30, help="length of the run, without its start and its judgement (default 30)")
     add("--rate", type=int, default=2000, help="records a second, of all topics together (default 2000)")
-    add("--tolerance", type=float, default=TOLERANCE, help=f"seconds until {NEW} (default {TOLERANCE})")
+    until = f"seconds until a stream must go by a new baseline or schema (default {TOLERANCE})"
+    add("--tolerance", type=float, default=TOLERANCE, help=until)
     add("--patience", type=float, default=600, help="seconds until a stream must be back (default 600)")
     add("--streams", default=STREAMS, help=f"of service-use.score and {OTHERS}: those that run (default {STREAMS})")
     add("--faketime", type=_library, default=place.faketime(), metavar="FILE", help="libfaketime.so.1, if not installed")
