@@ -83,6 +83,7 @@ def feed(
         "readings": len(scored.keys),
         "scored_rows": scored.rows,
         "overtaken": scored.overtaken,
+        "set_back": scored.set_back,
         "letters": dead.letters,
         "letters_again": dead.again,
         "letters_early": dead.early,
@@ -162,7 +163,7 @@ def history(instance: Instance, declared: Feed, sent: Sent, services: dict[str, 
     names = [*sent.names, *(name for name in primed.names if name not in services)]
     number = {name: index for index, name in enumerate(names)}
     good = sent.where(sent.service >= 0)
-    order = np.argsort(good.offset, kind="stable")  # one key is in one partition
+    order = np.lexsort((good.offset, good.taken))
     before = np.array([number[name] for name in primed.names], np.int64)[primed.service]
     keys = np.concatenate([key(before, primed.at), key(good.service, good.at)[order]])
     kept = Kept(*newest(keys, np.concatenate([primed.value, good.value[order]])), names)

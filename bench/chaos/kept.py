@@ -46,7 +46,7 @@ class Kept:
 
 
 def newest(keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of readings in the order in which the broker took those of one key: the keys, ascending, and the last value of each."""
+    """Of readings in the order in which the broker took them: the keys, ascending, and the last value of each."""
     order = np.argsort(keys, kind="stable")
     found, first, counts = np.unique(keys[order], return_index=True, return_counts=True)
     return found, values[order][first + counts - 1]

@@ -22,6 +22,7 @@ _TYPES = {
     "digest": "Q",
     "partition": "h",  # -1: not acknowledged
     "offset": "q",
+    "taken": "q",  # when the broker took it by its clock, epoch milliseconds
     "transactional": "B",  # whether the topic decides if it is there: its transaction may have been aborted
 }
 
@@ -114,16 +115,16 @@ class Ledger:
         number, (service, at, value) = len(self), draft.reading or ("", 0, 0)
         index = self._services.setdefault(service, len(self._services)) if draft.reading else -1
         now = int(time.time() * 1000)
-        row = (_NUMBERS[draft.kind], index, at, value, now, digest(draft.key, draft.value), -1, -1, transactional)
+        row = (_NUMBERS[draft.kind], index, at, value, now, digest(draft.key, draft.value), -1, -1, -1, transactional)
         for column, cell in zip(self._columns.values(), row, strict=True):
             column.append(cell)
         if too_large := cut(draft.key, draft.value):
             self._cuts[number] = too_large
         return number
 
-    def acknowledged(self, number: int, partition: int, offset: int) -> None:
-        self._columns["partition"][number] = partition
-        self._columns["offset"][number] = offset
+    def acknowledged(self, number: int, partition: int, offset: int, taken: int) -> None:
+        for column, cell in (("partition", partition), ("offset", offset), ("taken", taken)):
+            self._columns[column][number] = cell
 
     def sent(self) -> Sent:
         columns = {name: np.array(column, dtype=column.typecode) for name, column in self._columns.items()}

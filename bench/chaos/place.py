@@ -1,7 +1,6 @@
 """Where a run takes place: a copy of the declarations, so that people may change them, and a small disk for the streams."""
 
 import contextlib
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -17,8 +16,21 @@ from stack.instance import Instance
 LINKED = (".jars", ".classes")  # what setup has made
 LEFT_OUT = (".git", ".venv", ".stack", "build", "__pycache__", ".*_cache", "spark-warehouse", *LINKED)
 DISK = "1500m"  # for all streams' checkpoints, logs and temporary files
-OF_PYTHON = Path("vendor/libfaketime/src/libfaketime.so.1")  # in the Python package libfaketime
-FAKETIME = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib*/faketime/libfaketimeMT.so.1")
+FAKETIME = ("/usr/local/lib/faketime", "/usr/lib/*/faketime", "/usr/lib*/faketime")  # where `make install` and packages put it
+# Lives by another clock; sleeps as Python does; waits for 0.1 s as a JVM's threads do, until a time of the monotonic clock.
+USES_CLOCK = """
+import ctypes, sys, time
+time.sleep(0.01)
+libc, condition, kind, mutex = ctypes.CDLL(None), *(ctypes.create_string_buffer(64) for _ in range(3))
+libc.pthread_condattr_init(kind)
+libc.pthread_condattr_setclock(kind, time.CLOCK_MONOTONIC)
+libc.pthread_cond_init(condition, kind)
+libc.pthread_mutex_init(mutex, None)
+libc.pthread_mutex_lock(mutex)
+until = time.monotonic_ns() + 100_000_000
+libc.pthread_cond_timedwait(condition, mutex, (ctypes.c_long * 2)(*divmod(until, 1_000_000_000)))
+sys.exit(time.monotonic_ns() < until or abs(time.time() - float(sys.argv[1]) - 1000) > 60)
+"""
 
 
 def copied(folder: Path) -> Path:
@@ -59,19 +71,17 @@ def keep_logs(instance: Instance, folder: Path) -> None:
 
 
 def faketime() -> Path | None:
-    """The library that sets a process's clock, where one is installed (Debian or PyPI: libfaketime) that works here."""
-    of_system = (each for pattern in FAKETIME for each in sorted(Path("/").glob(pattern[1:])))
-    package = importlib.util.find_spec("libfaketime")
-    of_python = [Path(package.origin).parent / OF_PYTHON] if package and package.origin else []
-    return next((each for each in (*of_system, *of_python) if works(each)), None)
+    """The library that sets a process's clock, where one is installed that works here."""
+    found = (each for folder in FAKETIME for each in sorted(Path("/").glob(f"{folder[1:]}/libfaketimeMT.so.1")))
+    return next(filter(works, found), None)
 
 
 def works(library: Path) -> bool:
-    """Whether a process lives by another clock and can still sleep. 0.9.10 makes each sleep of Python an error (EINVAL)."""
-    script = "import sys, time; time.sleep(0.01); sys.exit(abs(time.time() - float(sys.argv[1]) - 1000) > 60)"
+    """Whether a process lives by another clock, and can still sleep and wait. With libfaketime 0.9.10 each sleep of Python is an
+    error (EINVAL). With 0.9.11 and 0.9.12 a JVM's threads do not wait, and the broker takes both cores."""
     with tempfile.TemporaryDirectory() as folder:
         (clock := Path(folder) / "clock").write_text("+1000s\n")
-        command = [sys.executable, "-c", script, str(time.time())]
+        command = [sys.executable, "-c", USES_CLOCK, str(time.time())]
         return subprocess.run(command, env=os.environ | environment(library, clock), capture_output=True).returncode == 0
 
 

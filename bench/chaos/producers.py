@@ -90,7 +90,8 @@ class Load:
 
     def _delivered(self, number: int, error, message) -> None:
         if error is None:
-            self.ledger.acknowledged(number, message.partition(), message.offset())
+            _, taken = message.timestamp()  # of the broker, as its topics have LogAppendTime
+            self.ledger.acknowledged(number, message.partition(), message.offset(), taken)
         else:
             self.ledger.failed += 1
 

@@ -1,7 +1,8 @@
 """Holds what came out against what was sent. Pure: arrays in, findings out; no code of the jobs.
 
 A reading is right if its scored row has every field as a second computation gives it, by a version of the baseline that was in
-force when the row was written. A key is service and instant; of several readings of one key the last one of the topic counts.
+force when the row was written. A key is service and instant; of several readings of one key counts the one that the broker took
+last by its clock (docs/handover.md).
 """
 
 import datetime as dt
@@ -145,10 +146,12 @@ class Scored:
         good = sent.where(sent.service >= 0)
         order = np.lexsort((good.offset, good.partition))
         self._places = (good.partition.astype(np.int64) * PLACES + good.offset)[order]
-        self._key, self._value = key(good.service, good.at)[order], good.value[order]
+        self._key, self._value, self._taken = key(good.service, good.at)[order], good.value[order], good.taken[order]
         self.keys, self._of_key, self._counts = np.unique(self._key, return_inverse=True, return_counts=True)
-        self.last = np.zeros(len(self.keys), np.int64)
-        self.last[self._of_key] = self._value  # one key is in one partition: the last of its readings is
+        self.last, self._sent_last = np.zeros((2, len(self.keys)), np.int64)
+        self._sent_last[self._of_key] = self._value  # one key is in one partition: the last of its readings is
+        taken = np.lexsort((good.offset[order], self._taken))
+        self.last[self._of_key[taken]] = self._value[taken]
         self.final = Final(len(self.keys), "Value", "Anomalous")
         self.seen = np.zeros(len(self.keys), np.int32)
         self._written_last = np.full(len(self.keys), NONE, np.int64)  # the offset of the reading whose row was written last
@@ -184,6 +187,11 @@ class Scored:
         """Of how many keys the row that was written last is not of the reading that counts."""
         return int(np.count_nonzero(self._written_last != self.final["KafkaOffset"]))
 
+    @property
+    def set_back(self) -> int:
+        """Of how many keys another value than the last one counts, as the broker's clock was set back before that came."""
+        return int(np.count_nonzero(self._sent_last != self.last))
+
     def missing(self) -> None:
         """Add what was not scored, or is scored with another value than the newest."""
         none = self.seen == 0
@@ -206,6 +214,7 @@ class Scored:
         at = np.minimum(np.searchsorted(self._places, wanted), len(self._places) - 1)
         same = (self._places[at] == wanted) & (self._value[at] == rows["Value"])
         same &= (self._key[at] == key(rows["service"], rows["at"])) & (rows["service"] >= 0)
+        same &= self._taken[at] == rows["KafkaTimestamp"]
         return np.where(same, self._of_key[at], -1)
 
     def _fields(self, rows: Rows, version: int, what: str, anomalies: bool) -> None:

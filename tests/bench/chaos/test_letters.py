@@ -19,7 +19,7 @@ BIG = b"\1" * 1_000_001
 def letters(*drafts: Draft, known: Mapping[int, int] | None = None) -> Letters:
     ledger = Ledger()
     for offset, draft in enumerate(drafts):
-        ledger.acknowledged(ledger.sends(draft), 0, offset)
+        ledger.acknowledged(ledger.sends(draft), 0, offset, offset)
     return Letters(ledger.sent(), "calls", known=known)
 
 

@@ -32,17 +32,15 @@ def test_the_copy_is_the_repository_without_what_was_made(tmp_path):
     assert (copy / ".jars").resolve() == (place.REPO / ".jars").resolve()
 
 
-def test_the_library_of_the_python_package_is_found(tmp_path, monkeypatch):
-    """By its place alone: nothing of the package is imported."""
-    library = tmp_path / "libfaketime" / place.OF_PYTHON
-    library.parent.mkdir(parents=True)
-    library.touch()
-    (tmp_path / "libfaketime" / "__init__.py").write_text("raise AssertionError")
-    monkeypatch.setattr(place, "FAKETIME", ())
-    monkeypatch.syspath_prepend(tmp_path)
+def test_the_first_library_that_works_is_taken(tmp_path, monkeypatch):
+    libraries = [tmp_path / folder / "libfaketimeMT.so.1" for folder in ("own", "debian")]
+    for each in libraries:
+        each.parent.mkdir()
+        each.touch()
+    monkeypatch.setattr(place, "FAKETIME", [str(each.parent) for each in libraries])
     assert place.faketime() is None  # an empty file sets no clock
-    monkeypatch.setattr(place, "works", lambda found: found == library)
-    assert place.faketime() == library
+    monkeypatch.setattr(place, "works", lambda found: found == libraries[1])
+    assert place.faketime() == libraries[1]
 
 
 @pytest.fixture

@@ -120,11 +120,11 @@ def test_the_digest_is_of_key_and_value_apart():
 def test_a_ledger_gives_back_what_was_sent():
     ledger, chance = Ledger(), random.Random(1)
     drafts = readings().drafts(500)
-    places = [(chance.randrange(2), number) for number in range(len(drafts))]
+    places = [(chance.randrange(2), number, 1000 + number) for number in range(len(drafts))]
     for draft, place in zip(drafts, places, strict=True):
         ledger.acknowledged(ledger.sends(draft), *place)
     sent = ledger.sent()
-    assert list(zip(sent.partition.tolist(), sent.offset.tolist(), strict=True)) == places
+    assert list(zip(sent.partition.tolist(), sent.offset.tolist(), sent.taken.tolist(), strict=True)) == places
     assert [KINDS[kind] for kind in sent.kind.tolist()] == [draft.kind for draft in drafts]
     of = [
         (sent.names[number], at, value) if number >= 0 else None

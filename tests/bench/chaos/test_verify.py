@@ -1,6 +1,7 @@
 """Each kind of wrongness is found, and what is right is not: one test each."""
 
 import datetime as dt
+from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -22,10 +23,12 @@ def baseline(version: int) -> Baseline:
     return Baseline(np.full((2, 7, 8640), 100.0 * version), np.full((2, 7, 96), 2.0))
 
 
-def scored(*readings: tuple[str, int, int]) -> Scored:
+def scored(*readings: tuple[str, int, int], taken: Sequence[int] = ()) -> Scored:
+    """taken: when the broker took each of them, by its clock; all at noon."""
     ledger = Ledger()
     for offset, (service, at, value) in enumerate(readings):
-        ledger.acknowledged(ledger.sends(Draft(service.encode(), b"", "good", (service, at, value))), 0, offset)
+        number = ledger.sends(Draft(service.encode(), b"", "good", (service, at, value)))
+        ledger.acknowledged(number, 0, offset, taken[offset] if taken else NOON)
     in_force = InForce([NOON, PROMOTED], [2, 3], tolerance=30_000)
     return Scored(ledger.sent(), CALENDAR, RULE, in_force, baseline)
 
@@ -147,7 +150,16 @@ def test_of_a_reading_and_its_correction_the_later_one_counts_in_whatever_order_
         judge = scored(*BOTH)
         assert (judged(judge, *rows), judge.overtaken) == ({}, overtaken)
     assert judged(scored(*BOTH), row()) == {"not_newest": 1}
-    assert judged(scored(*BOTH), row(**CORRECTION), row(KafkaTimestamp=NOON + 1)) == {"not_newest": 1}
+
+
+def test_of_two_readings_the_one_that_the_broker_took_last_by_its_clock_counts():
+    """Its clock was set back before the correction came."""
+    first, set_back = {"KafkaTimestamp": NOON + 45_000}, (NOON + 45_000, NOON)
+    judge = scored(*BOTH, taken=set_back)
+    assert (judged(judge, row(**first), row(**CORRECTION)), judge.set_back, judge.overtaken) == ({}, 1, 1)
+    assert judged(scored(*BOTH, taken=set_back), row(**CORRECTION)) == {"not_newest": 1}
+    judge = scored(*BOTH, taken=(NOON, NOON + 1))
+    assert (judged(judge, row(), row(**CORRECTION | {"KafkaTimestamp": NOON + 1})), judge.set_back) == ({}, 0)
 
 
 def test_a_key_that_is_not_scored_as_its_newest_reading_is_shown_with_all_its_rows():
@@ -164,6 +176,7 @@ def test_a_row_that_names_another_record_than_its_reading_is_unexpected():
     assert judged(scored(*BOTH), row(), row(value=250, KafkaOffset=0), row(**CORRECTION)) == {"unexpected": 1}
     assert judged(scored(*BOTH), row(**CORRECTION), row(KafkaOffset=2)) == {"unexpected": 1}
     assert judged(scored(*BOTH), row(**CORRECTION), row(KafkaPartition=1)) == {"unexpected": 1}
+    assert judged(scored(*BOTH), row(**CORRECTION), row(KafkaTimestamp=NOON + 1)) == {"unexpected": 1}
 
 
 def test_of_two_versions_the_newer_one_counts_though_the_older_one_is_written_later():
