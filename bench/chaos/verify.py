@@ -150,8 +150,8 @@ class Scored:
         self.keys, self._of_key, self._counts = np.unique(self._key, return_inverse=True, return_counts=True)
         self.last, self._sent_last = np.zeros((2, len(self.keys)), np.int64)
         self._sent_last[self._of_key] = self._value  # one key is in one partition: the last of its readings is
-        taken = np.lexsort((good.offset[order], self._taken))
-        self.last[self._of_key[taken]] = self._value[taken]
+        by_clock = np.lexsort((good.offset[order], self._taken))
+        self.last[self._of_key[by_clock]] = self._value[by_clock]
         self.final = Final(len(self.keys), "Value", "Anomalous")
         self.seen = np.zeros(len(self.keys), np.int32)
         self._written_last = np.full(len(self.keys), NONE, np.int64)  # the offset of the reading whose row was written last
