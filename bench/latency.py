@@ -5,7 +5,8 @@ over each minute) and `microbatch` (the same transform in micro-batch mode). At 
 registered, and the producer begins to write by it. Then 20/s are measured again (`…_20_warm`), with compiled code. Avro in and
 out, baseline of 200 services x 7 day types x 8,640 slots.
 
-`--only new-day` measures `sundial` at 1,000/s while a new day begins (`…_new_day`). It waits for a midnight: up to an hour.
+`--only promotions` measures `sundial` at 1,000/s while five baselines are promoted, for a feed that goes by the robust normal
+(`…_promotions`). `--only new-day` does so while a new day begins (`…_new_day`). It waits for a midnight: up to an hour.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from bench.platform import (
     say,
     wait_for,
 )
+from bench.promotions import run_promotions
 from bench.stopwatch import Stopwatch, measure
 from contracts import avro
 from contracts.avro import Level
@@ -81,7 +83,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30, help="measured seconds at 20/s (default 30)")
     parser.add_argument("--long", type=float, default=300, help="measured seconds at 1,000/s (default 300: five handovers)")
     parser.add_argument("--systems", default="floor,sundial,microbatch")
-    parser.add_argument("--only", choices=[*PARTS, "new-day"], help="one of the parts")
+    parser.add_argument("--only", choices=[*PARTS, "promotions", "new-day"], help="one of the parts")
     options = parser.parse_args()
     say(cores())
     results: dict[tuple[str, str, str], list[float]] = {}
@@ -93,6 +95,8 @@ def main() -> None:
                 run_latency(system, options.seconds, options.long, results)
             if "drain" in parts:
                 run_drain(system, results)
+            if "promotions" in parts and system == "sundial":
+                run_promotions(results)
             if "new-day" in parts and system == "sundial":
                 run_new_day(results)
     for (system, metric, unit), values in sorted(results.items()):

@@ -6,20 +6,18 @@ a copy of the checkout declares the feed in the time zone whose next midnight is
 
 import datetime as dt
 import re
-import shutil
 import tempfile
 import time
 import zoneinfo
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from bench.platform import REPO, driver, platform, promote_large_baseline, running, say, wait_for
+from bench.declared import declared, score_in
+from bench.platform import driver, platform, promote_large_baseline, running, say, wait_for
 from bench.stopwatch import WARM_UP, measure
-from contracts.declarations import SCHEMAS
-from contracts.feeds import FEEDS, Feed, load_feed
 
-COPIED = ("contracts", "jobs", "schemas", "supervision", "sitecustomize.py")  # all that a driver reads of a checkout
 START = 180.0  # seconds before midnight that the parts and the query have to start
 BEFORE, AFTER = 30.0, 120.0  # measured seconds; within two minutes after midnight, a handover begins and ends
 
@@ -29,9 +27,9 @@ def run_new_day(results: dict) -> None:
     zone, midnight = next_midnight(time.time() + START)
     say(f"the new day begins in {zone}, in {midnight - time.time():.0f} s")
     with tempfile.TemporaryDirectory(prefix="sundial-bench-") as folder, platform() as instance:
-        feed = _declared_in(zone, Path(folder))
+        feed = declared("service-use", Path(folder), in_zone(zone))
         promote_large_baseline(instance, feed)
-        program = Path(folder) / "jobs" / "score.py"
+        program = score_in(Path(folder))
         with driver(instance, program, "--feed", feed.name, repo=Path(folder)):
             wait_for("the query", running(instance, feed, "sundial"))
             time.sleep(max(0.0, midnight - WARM_UP - BEFORE - time.time()))
@@ -52,17 +50,12 @@ def next_midnight(earliest: float) -> tuple[str, float]:
     return min(midnights.items(), key=lambda each: (each[1], each[0]))
 
 
-def _declared_in(zone: str, folder: Path) -> Feed:
-    """The feed in this time zone, as a copy of the checkout declares it. Without holidays, each day needs day types that the day
+def in_zone(zone: str) -> Callable[[str], str]:
+    """Makes the declaration of a feed that of one in this time zone. Without holidays, each day needs day types that the day
     before did not."""
-    for each in COPIED:
-        source = REPO / each
-        if source.is_dir():
-            shutil.copytree(source, folder / each, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, folder)
-    feeds = folder / FEEDS.relative_to(SCHEMAS.parent)
-    declared = feeds / "service-use.yaml"
-    plain = re.sub(r"(?m)^holidays: .*\n", "", declared.read_text())
-    declared.write_text(re.sub(r"(?m)^timezone: .*$", f"timezone: {zone}", plain))
-    return load_feed("service-use", feeds)
+
+    def change(declaration: str) -> str:
+        plain = re.sub(r"(?m)^holidays: .*\n", "", declaration)
+        return re.sub(r"(?m)^timezone: .*$", f"timezone: {zone}", plain)
+
+    return change

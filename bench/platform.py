@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import deltalake
@@ -24,7 +24,7 @@ from stack.deploy import schemas, topics
 from stack.instance import Instance
 from stack.parts import kafka, process, registry
 from supervision.files import StreamFolder
-from supervision.spark_jvm import COMPILE_ALL, DRIVER_MEMORY, java_options
+from supervision.spark_jvm import COMPILE_ALL, java_options, memory
 
 REPO = Path(__file__).resolve().parent.parent
 PROGRAMS = {"sundial": REPO / "jobs" / "score.py", "microbatch": REPO / "bench" / "microbatch.py"}
@@ -59,24 +59,28 @@ def platform(declared: list[Topic] | None = None) -> Iterator[Instance]:
                 process.stop(instance, name)
 
 
-def promote_large_baseline(instance: Instance, feed: Feed) -> None:
-    """A baseline of 200 services x 7 day types x every slot; averages between 100 and 500."""
+def promote_large_baseline(instance: Instance, feed: Feed, services: Sequence[str] = SERVICES) -> None:
+    """A baseline of these services x 7 day types x every slot; averages between 100 and 500. It has a robust normal, equal to the
+    averages, if the feed's rule goes by it."""
     numbers = np.random.default_rng(1)
-    rows, cells = len(SERVICES) * 7, len(SERVICES) * 7 * feed.slots
+    rows, cells = len(services) * 7, len(services) * 7 * feed.slots
 
     def packed(values: np.ndarray, length: int = feed.slots) -> pa.Array:
         return pa.ListArray.from_arrays(np.arange(0, len(values) + 1, length, dtype=np.int32), pa.array(values))
 
+    averages = packed(numbers.integers(400, 2000, cells) / 4.0)
+    robust = {"Level": averages, "Scale": packed(np.full(cells, 10.0))} if feed.rule.normal == "robust" else {}
     table = pa.table(
         {
-            "ServiceName": [service for service in SERVICES for _ in range(7)],
-            "DayType": pa.array(list(range(1, 8)) * len(SERVICES), pa.int32()),
-            "Last4Avg": packed(numbers.integers(400, 2000, cells) / 4.0),
+            "ServiceName": [service for service in services for _ in range(7)],
+            "DayType": pa.array(list(range(1, 8)) * len(services), pa.int32()),
+            "Last4Avg": averages,
             "Samples": packed(np.full(cells, 4, dtype=np.int32)),
             "Spread": packed(np.full(rows * feed.spread_windows, 10.0), feed.spread_windows),
             "Growth": np.ones(rows),
             "Dates": pa.array([[]] * rows, pa.list_(pa.date32())),
         }
+        | robust
     )
     deltalake.write_deltalake(str(instance.lake / "baseline" / feed.table), table, mode="overwrite", partition_by=["DayType"])
 
@@ -96,7 +100,7 @@ def driver(instance: Instance, script: Path, *arguments: str, repo: Path = REPO)
     environment = instance.process_environment() | {"PYTHONPATH": str(repo)}
     conf = {
         "spark.ui.enabled": "false",
-        "spark.driver.memory": DRIVER_MEMORY,
+        "spark.driver.memory": memory(os.environ, "STREAM"),
         "spark.driver.extraClassPath": f"{environment['SUNDIAL_JARS']}/*",
         "spark.driver.defaultJavaOptions": COMPILE_ALL,
         "spark.driver.extraJavaOptions": java_options(environment, "STREAM"),

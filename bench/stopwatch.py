@@ -28,7 +28,8 @@ class Stopwatch:
         self._consumer.assign([TopicPartition(topic, each, self._end(topic, each)) for each in range(feed.partitions)])
         self._sent: dict[bytes, float] = {}
         self.samples: list[tuple[float, float]] = []  # (sent at, latency), seconds
-        self._next = int(time.time() * 1000) // 10_000 * 10_000
+        self._interval = feed.interval_seconds * 1000
+        self._next = int(time.time() * 1000) // self._interval * self._interval
         self._done = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -52,7 +53,7 @@ class Stopwatch:
         All are encoded before the first is sent: one by one, that would take a tenth of a core from what is measured.
         """
         numbers = np.arange(int(per_second * seconds))
-        times = self._next + 10_000 * (1 + numbers // len(SERVICES))
+        times = self._next + self._interval * (1 + numbers // len(SERVICES))
         self._next = int(times[-1])
         values = self._encoder.encode(times, ANOMALOUS + numbers)
         start = time.perf_counter()

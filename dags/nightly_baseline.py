@@ -50,8 +50,8 @@ nothing five hours after its start (06:00 for the scheduled run).
       and trigger a new run.
 - **`archive` is red:** the broker or the registry cannot be reached, or a record cannot be read; the last line of the
   log says which. Nothing is lost while the topic's retention lasts. *Clear* the task when the cause is fixed.
-- **`build_baseline` is red:** usually there is too little history or too little memory (`spark.driver.memory` in
-  `dags/spark_job.py`).
+- **`build_baseline` is red:** usually there is too little history or too little memory (`SUNDIAL_BATCH_MEMORY`,
+  `2g` by default).
 - **`promote_baseline` is red:** another baseline was promoted or rolled back after the gate's check, so the check no
   longer applies. *Clear* `check_baseline` and its downstream tasks to check the candidate again.
 - **A wrong baseline is in force:** run `rollback_baseline.<feed>`.

@@ -21,7 +21,7 @@ from dags import lineage
 from dags.links import Dashboard, SparkHistory, show
 from supervision.files import StreamFolder
 from supervision.spark_history import application_in
-from supervision.spark_jvm import COMPILE_ALL, DRIVER_MEMORY, java_options
+from supervision.spark_jvm import COMPILE_ALL, java_options, memory
 from supervision.task_life import bound_to_this_task, scratch
 
 REPO = Path(__file__).resolve().parent.parent
@@ -46,18 +46,23 @@ def _application(job: str) -> str:
     return str(REPO / "jobs" / f"{job}.py")
 
 
-def _conf(options: str, cores: int) -> dict[str, str]:
-    """What `spark-submit` must know before a job's session begins. A cluster's machines have the repository at the same path."""
+def _conf(kind: str, cores: int, options: str = "") -> dict[str, str]:
+    """What `spark-submit` must know before a job's session begins. A cluster's machines have the repository at the same path.
+
+    :param kind: BATCH or STREAM, see `spark_jvm.KINDS`.
+    :param options: of the driver's JVM, besides those of its kind.
+    """
+    heap = memory(os.environ, kind)
     jars = os.environ.get("SUNDIAL_JARS", str(REPO / ".jars" / "spark"))
     return {
         "spark.cores.max": str(cores),  # a standalone master would give the first application all it has
         "spark.executorEnv.PYTHONPATH": str(REPO),
         "spark.pyspark.python": sys.executable,
-        "spark.driver.memory": DRIVER_MEMORY,
-        "spark.executor.memory": DRIVER_MEMORY,
+        "spark.driver.memory": heap,
+        "spark.executor.memory": heap,
         "spark.driver.extraClassPath": f"{jars}/*",
         "spark.driver.defaultJavaOptions": COMPILE_ALL,
-        "spark.driver.extraJavaOptions": options,
+        "spark.driver.extraJavaOptions": f"{java_options(os.environ, kind)} {options}".strip(),
         "spark.executor.extraClassPath": f"{jars}/*",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -154,7 +159,7 @@ def spark_job(
         application_args=[*(["--feed", feed] if feed else []), *options],
         name=f"sundial-{job}",
         conn_id=CONNECTION,
-        conf=_conf(java_options(os.environ, "BATCH"), BATCH_CORES),
+        conf=_conf("BATCH", BATCH_CORES),
         env_vars=_env(),
         **{"pool": os.environ.get("SUNDIAL_SPARK_POOL", DEFAULT_POOL)} | task,
     )
@@ -174,7 +179,7 @@ def stream_command(stream: str, of: str, conn_id: str = CONNECTION) -> list[str]
     # A killed driver leaves its temporary files, native libraries among them: they go at the next launch.
     scratch = StreamFolder.of(os.environ["SUNDIAL_STREAMS"], of, stream).scratch
     hook = SparkSubmitHook(
-        conf=_conf(f"{java_options(os.environ, 'STREAM')} -Djava.io.tmpdir={scratch}", cores),
+        conf=_conf("STREAM", cores, f"-Djava.io.tmpdir={scratch}"),
         conn_id=conn_id,
         name=f"sundial-{of}.{stream}",
         application_args=[option, of],

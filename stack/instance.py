@@ -34,6 +34,7 @@ SPARK_MASTER = "SUNDIAL_SPARK_MASTER"  # where jobs run instead, e.g. spark://he
 # What the person who starts a stack may say to every part.
 INHERITED = (
     *("SUNDIAL_CHECKPOINT_SECONDS", "SUNDIAL_STREAM_JAVA_OPTIONS", SPARK_MASTER),
+    *("SUNDIAL_STREAM_MEMORY", "SUNDIAL_BATCH_MEMORY"),
     *("SUNDIAL_SERVICES_PER_FEED", "SUNDIAL_METRICS_SERVICES_PER_FEED"),
 )
 PATIENCE = 10.0  # seconds that a command waits for the lock: the watcher holds it for moments, another command for minutes

@@ -1,10 +1,13 @@
 """The query that scores a feed's readings: what it is planned with, and what it makes of the topic's records."""
 
 import datetime as dt
+import gc
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+import pyarrow as pa
 import pyarrow.dataset as ds
+from pyspark import StorageLevel
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,6 +30,7 @@ from jobs.transforms import packed, scoring
 
 CATCH_UP_LINGER = 5  # milliseconds
 BROADCAST_WHOLE = 4_000_000  # values (rows x slots): a larger baseline is cut to the day types around today
+PART = 4 << 20  # bytes of the baseline that a task carries; on a cluster, Spark refuses tasks of more than 128 MB
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,9 @@ class Queries:
         """Let go of the baselines that no query with this plan needs. Spark frees what nothing refers to."""
         self._made = {each: made for each, made in self._made.items() if each == plan}
         self._baselines = {each: made for each, made in self._baselines.items() if each == _of_baseline(plan)}
+        # pyspark's objects are in reference cycles. Python looks for these when it has made many objects, and does not know how
+        # much memory of the JVM a few of them keep.
+        gc.collect()
 
     def _results(self, plan: Plan) -> DataFrame:
         """Made once for each plan: where a query begins is in its generation's checkpoint, not in what it computes."""
@@ -149,9 +156,11 @@ class Queries:
         return self._made[plan]
 
     def baseline(self, plan: Plan) -> DataFrame:
-        """The planned version of the baseline, only what scoring needs of it, in memory; without rows while none is in force.
+        """The planned version of the baseline, only what scoring needs of it, on Spark's local disks; without rows while none is
+        in force.
 
-        It is read without Spark: a driver that has just begun needs several seconds to read Delta itself.
+        It is read without Spark: a driver that has just begun needs several seconds to read Delta itself. A query's broadcast has
+        it in memory twice, so it is not kept there a third time.
         """
         if found := self._baselines.get(_of_baseline(plan)):
             return found
@@ -165,7 +174,8 @@ class Queries:
         chosen = None if whole.count_rows() * self._feed.slots <= BROADCAST_WHOLE else near
         # Not merely cached: of a frame that was made from local data, each task carries its part of the data with it.
         rows = packed.with_normal(whole.to_table(columns=[name for name in columns if name in whole.schema.names], filter=chosen))
-        made = self.session.createDataFrame(rows.select(columns), shape).localCheckpoint()
+        frame = self.session.createDataFrame(_in_parts(rows.select(columns)), shape)
+        made = frame.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
         self._baselines[_of_baseline(plan)] = made
         return made
 
@@ -182,6 +192,12 @@ def difference(plan: Plan, other: Plan) -> str:
 def refuses_what_other_scores(plan: Plan, other: Plan) -> bool:
     """Whether the other plan has the schema of an id that a query with this plan refuses."""
     return any(plan.writers.refuses(schema_id) for schema_id, _ in other.writers.schemas)
+
+
+def _in_parts(rows: pa.Table) -> pa.Table:
+    """The same rows in chunks of PART bytes on average, or of one row: Spark makes a task of each chunk."""
+    each = max(1, rows.num_rows * PART // max(1, rows.nbytes))
+    return pa.Table.from_batches(rows.to_batches(max_chunksize=each), rows.schema)
 
 
 def _of_baseline(plan: Plan) -> tuple[int, frozenset[int]]:

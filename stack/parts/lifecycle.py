@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from os import environ
 
 from contracts.alerts import load_routes
 from contracts.declared_topics import declared_topics
@@ -12,6 +13,7 @@ from stack.install import java
 from stack.instance import SPARK_POOL, Instance
 from stack.parts import airflow, alerts, kafka, process, registry, serving, watcher
 from stack.parts.airflow_api import AirflowApi
+from supervision import spark_jvm
 from supervision.process import stop_all
 
 SPARK_TASKS = 2  # each is a JVM of up to 2 GB, and the streams run beside them
@@ -23,6 +25,7 @@ class Starting:
 
     def __init__(self, instance: Instance, say: Say):
         java.check()
+        _check_memory()
         self._watch = partial(self._step, "watcher", watcher.start, instance, say)
         self._pool = ThreadPoolExecutor(3)
         self.data: Future = self._pool.submit(self._data, instance, say)
@@ -58,6 +61,15 @@ class Starting:
         if failures:
             raise failures[0]
         self._watch()
+
+
+def _check_memory() -> None:
+    """Before anything starts: in a stack that runs, each stream and each night would fail."""
+    try:
+        for kind in spark_jvm.KINDS:
+            spark_jvm.memory(environ, kind)
+    except ValueError as error:
+        raise StackError(str(error)) from error
 
 
 def start_airflow(instance: Instance) -> None:

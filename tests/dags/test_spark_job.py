@@ -107,6 +107,27 @@ def options(command: list[str]) -> dict[str, str]:
     return dict(each.split("=", 1) for before, each in itertools.pairwise(command) if before == "--conf")
 
 
+@pytest.mark.parametrize(
+    ("said", "stream", "batch"), [({}, "2g", "2g"), ({"STREAM": "3g"}, "3g", "2g"), ({"BATCH": "2500m"}, "2g", "2500m")]
+)
+def test_drivers_and_executors_have_the_memory_that_the_platform_says(monkeypatch, said, stream, batch):
+    monkeypatch.setenv("SUNDIAL_STREAMS", "/streams")
+    for kind, size in said.items():
+        monkeypatch.setenv(f"SUNDIAL_{kind}_MEMORY", size)
+    command, job = stream_command("score", "service-use"), spark_job("archive", "world-cup")
+    for which in ("driver", "executor"):
+        assert f"spark.{which}.memory={stream}" in command
+        assert job.conf[f"spark.{which}.memory"] == batch
+
+
+@pytest.mark.parametrize("size", ["2 GB", "0g", "2", "2g --conf x=y"])
+def test_what_is_no_size_is_refused(monkeypatch, size):
+    monkeypatch.setenv("SUNDIAL_STREAMS", "/streams")
+    monkeypatch.setenv("SUNDIAL_STREAM_MEMORY", size)
+    with pytest.raises(ValueError, match=f"SUNDIAL_STREAM_MEMORY must be a size such as 3g or 2500m, is '{size}'"):
+        stream_command("score", "service-use")
+
+
 def test_a_benchmark_submits_its_driver_like_a_stream(tmp_path, monkeypatch):
     monkeypatch.setenv("SUNDIAL_STREAM_JAVA_OPTIONS", "-XX:+UseZGC")
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[2]"}')

@@ -130,7 +130,7 @@ def test_the_backend_knows_its_options():
 def pod() -> dict:
     """What Spark itself makes of the settings and the template for an executor, with no cluster asked."""
     connection = json.loads(kubernetes_connection())
-    spark = settings(CONFS["kubernetes"]) | _conf("", 3) | {"spark.app.name": "sundial-score"}
+    spark = settings(CONFS["kubernetes"]) | _conf("STREAM", 3) | {"spark.app.name": "sundial-score"}
     spark["spark.kubernetes.executor.podTemplateFile"] = str(FOLDER / "spark/executor.yaml")
     spark["spark.master"] = f"{connection['host']}:{connection['port']}"
     spark["spark.kubernetes.namespace"] = connection["extra"]["namespace"]
@@ -179,7 +179,7 @@ def test_the_entrypoint_takes_what_spark_gives(pod, executor):
     ran = executor(variables | HOME, *made["args"])
     assert ran.returncode == 0, ran.stderr
     arguments = json.loads(ran.stdout)
-    jars = f"{_conf('', 3)['spark.executor.extraClassPath']}:/spark/jars/*"
+    jars = f"{_conf('STREAM', 3)['spark.executor.extraClassPath']}:/spark/jars/*"
     assert arguments[arguments.index(BACKEND) - 3 : arguments.index(BACKEND)] == ["-Xmx2048m", "-cp", jars]
     options = arguments[: arguments.index("-Xmx2048m")]
     assert {"-Dspark.authenticate=true", "-Dspark.network.crypto.enabled=true", "-Dspark.driver.port=41234"} <= set(options)

@@ -45,7 +45,7 @@ def test_spark_knows_every_setting(where, declared):
 
 @pytest.mark.parametrize("where", CONFS)
 def test_no_setting_is_one_that_the_submit_overrides(where):
-    assert not settings(CONFS[where]).keys() & _conf("", 4).keys()
+    assert not settings(CONFS[where]).keys() & _conf("STREAM", 4).keys()
     assert settings(CONFS[where])["spark.authenticate"] == settings(CONFS[where])["spark.network.crypto.enabled"] == "true"
     options = settings(CONFS[where])["spark.executor.extraJavaOptions"]
     assert options == settings(ROOT / "docker/spark/spark-defaults.conf")["spark.executor.extraJavaOptions"]

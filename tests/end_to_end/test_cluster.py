@@ -3,6 +3,7 @@
 import datetime as dt
 import os
 import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +15,8 @@ import pyarrow as pa
 import pyspark
 import pytest
 
-from contracts.feeds import load_feed
+from bench.platform import promote_large_baseline
+from contracts.feeds import Feed, load_feed
 from sources.readings import batch
 from sources.replay import play
 from sources.simulator import Simulation
@@ -32,6 +34,7 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.full, pytest.mark.parts]
 FEED = load_feed("road-traffic")
 CORES = 4  # of each worker
 DAYS = 36
+LARGEST_TASK = "spark.rpc.message.maxSize 8"  # MB; 128 by default, but then it takes a baseline of 400 MB to reach it
 
 
 class Cluster:
@@ -87,6 +90,8 @@ def instance(cluster, tmp_path_factory) -> Iterator[Instance]:
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("SUNDIAL_SPARK_MASTER", cluster.url)
+        (folder := tmp_path_factory.mktemp("conf")).joinpath("spark-defaults.conf").write_text(f"{LARGEST_TASK}\n")
+        patch.setenv("SPARK_CONF_DIR", str(folder))
         made = Instance(tmp_path_factory.mktemp("on-cluster")).make(base=0)
         stack.callback(lifecycle.down, made, lambda _: None)
         lifecycle.up(made, lambda _: None)
@@ -100,8 +105,8 @@ def alive_workers(cluster: Cluster) -> int:
         return 0
 
 
-def send(instance: Instance, readings: Iterable[pa.RecordBatch]) -> None:
-    assert play(readings, FEED, kafka=instance.kafka, registry=instance.registry).failed == 0
+def send(instance: Instance, readings: Iterable[pa.RecordBatch], feed: Feed = FEED) -> None:
+    assert play(readings, feed, kafka=instance.kafka, registry=instance.registry).failed == 0
 
 
 def test_a_night_and_a_stream_run_on_the_clusters_workers(cluster, instance):
@@ -126,3 +131,17 @@ def test_a_night_and_a_stream_run_on_the_clusters_workers(cluster, instance):
     assert (stream["name"], stream["cores"]) == (f"{FEED.name}.score", FEED.partitions + 1)
     used = [worker["coresused"] for worker in cluster.state()["workers"]]
     assert sum(used) == FEED.partitions + 1
+
+
+def test_a_large_baseline_reaches_the_workers_in_tasks_that_spark_takes(instance):
+    """Each of its day types is larger than Spark lets a task be."""
+    feed, services = load_feed("service-use"), [f"service-{number}" for number in range(300)]
+    promote_large_baseline(instance, feed, services)
+    AirflowApi(instance).unpause(f"supervise_streams.{feed.name}")
+    folder = StreamFolder.of(instance.streams, feed.name, "score")
+    until("the stream", lambda: read_status(folder).state == "running", 240, lambda: folder.log.read_text()[-3000:])
+    assert read_status(folder).heartbeat["baseline_version"] == 0
+    at, some = int(time.time()) // 10 * 10_000, services[::100]
+    send(instance, [batch(some, [at] * len(some), [1_000_000] * len(some))], feed)
+    keys = {f"{service}|{at}".encode() for service in some}
+    until("the anomalies", lambda: {each.key() for each in topics.consume(instance.kafka, feed.anomalies_topic)} == keys, 120)

@@ -53,6 +53,7 @@ def test_only_these_topics_are_asked_for_and_a_partition_that_is_added_is_soon_a
     produce(broker.kafka, topic, [(b"k", b"v")])
     admin.create_partitions([NewPartitions(topic, 2)])[topic].result(30)
     until("two partitions", lambda: len(admin.list_topics(topic).topics[topic].partitions) == 2)
+    consume(broker.kafka, topic)  # waits for the leader of the second, which comes a moment after the partition
     clock[0] += kafka.SAME
     assert (ends.now(), Asked.topics) == ({topic: {0: 2}}, [[topic]] * 2)
     clock[0] += 0.1

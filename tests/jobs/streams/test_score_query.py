@@ -1,17 +1,21 @@
-"""The baseline that scoring holds: the planned version, whole or the day types around today."""
+"""The baseline that scoring holds: the planned version, whole or the day types around today, and for how long."""
 
 import datetime as dt
+import gc
+import re
 from unittest.mock import MagicMock
 
 import deltalake
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 
 from contracts.calendar_entries import Entry
 from contracts.feeds import Rule, load_feed
 from jobs.backends import tables
 from jobs.formats.wire import Writers
 from jobs.streams import score_query
+from tests.support.waiting import until
 
 FEED = load_feed("service-use")
 SHAPE = pa.schema(
@@ -82,6 +86,49 @@ def test_of_a_large_one_the_days_around_today_are_held(held, promoted, monkeypat
     assert held(0) == rows(1.0, range(1, 8)), "it fits"
     monkeypatch.setattr(score_query, "BROADCAST_WHOLE", 14 * FEED.slots - 1)
     assert held(0) == rows(1.0, range(1, 4))
+
+
+def test_of_a_large_one_each_task_carries_a_part(spark, lake_platform, promoted, monkeypatch):
+    """On a cluster, Spark refuses a task of 128 MB."""
+    promoted(1.0)
+    session = spark.newSession()
+    session.conf.set("spark.sql.execution.arrow.localRelationThreshold", "0b")  # what is smaller goes to each core alike
+    queries = score_query.Queries(session, lake_platform, FEED, MagicMock())
+    plan = score_query.Plan(0, frozenset({1}), Writers("service-use-value", ()), (), table_version=0)
+    monkeypatch.setattr(score_query, "PART", 1)
+    parts = queries.baseline(plan).groupBy(F.spark_partition_id()).count().collect()
+    assert [part["count"] for part in parts] == [1] * 14
+
+
+def test_nothing_of_a_baseline_is_left_when_no_query_needs_it(spark, lake_platform, promoted):
+    """Although its frames are in reference cycles, and Python itself might look for these only after days."""
+    promoted(1.0)
+    promoted(2.0)
+    queries = score_query.Queries(spark, lake_platform, FEED, MagicMock())
+    first, second = (
+        score_query.Plan(version, frozenset({1}), Writers("service-use-value", ()), (("scored", 1), ("anomaly", 2)), version)
+        for version in (0, 1)
+    )
+
+    def held() -> set[str]:
+        """As text: an object of the JVM that Python knows would itself keep the rows."""
+        spark._jvm.System.gc()
+        return set(re.findall(r"\d+", spark.sparkContext._jsc.sc().persistentRdds().keySet().toString()))
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = held()
+        queries.prepare(first)
+        of_first = held() - before
+        queries.prepare(second)
+        of_second = held() - before - of_first
+        assert len(of_first) == len(of_second) == 1
+        queries.keep_only(second)
+        until("the first is gone", lambda: not of_first & held(), 30)
+        assert of_second <= held()
+    finally:
+        gc.enable()
 
 
 def test_a_rule_by_the_robust_normal_holds_its_level_and_scale(spark, lake_platform, promoted):

@@ -46,6 +46,14 @@ def listeners(instance: Instance) -> dict[int, str]:
     return {each.laddr.port: each.laddr.ip for each in found if each.pid in own and each.status == psutil.CONN_LISTEN}
 
 
+def test_a_memory_that_is_no_size_is_refused_before_anything_starts(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUNDIAL_BATCH_MEMORY", "2 GB")
+    instance = Instance(tmp_path / "home").make(base=0)
+    with pytest.raises(StackError, match="SUNDIAL_BATCH_MEMORY must be a size such as 3g or 2500m, is '2 GB'"):
+        lifecycle.up(instance, lambda _: None)
+    assert process.recorded(instance) == []
+
+
 @pytest.mark.parts
 @pytest.mark.full
 def test_the_registrys_data_survive_a_restart_and_nothing_is_left_running(tmp_path):
